@@ -1,0 +1,188 @@
+/* The one interface between the runtime and a kind of device.
+ *
+ * A driver (cpu, and the client of the device processes) finds its devices and runs work on them.
+ * The runtime knows nothing of a device but what is written here, and a driver knows nothing of
+ * OpenCL objects: it gets struct sp_work, runs it, and says when it is finished.
+ *
+ * Rules for every function: pointers are never NULL unless said; 0 or a negative errno; callable from any
+ * thread; none calls back into the runtime but through sp_work.started and sp_work.finished, and
+ * those with no lock of the driver held.
+ */
+#ifndef SP_DEVICE_DRIVER_H
+#define SP_DEVICE_DRIVER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "compiler/kernel_info.h"
+
+struct sp_device;
+struct sp_code;        /* one shared object, loaded on a device: private to the driver */
+struct sp_code_kernel; /* one kernel in it */
+
+/* An NDRange. Unused dimensions: offset 0, sizes 1. */
+struct sp_ndrange {
+    uint32_t work_dim;
+    uint64_t global_offset[3];
+    uint64_t global_size[3]; /* none is 0 */
+    uint64_t local_size[3];  /* at most global_size; the last groups may be smaller */
+};
+
+/* A rectangular copy or its shape: bytes per row, rows per slice, slices; pitches in bytes. */
+struct sp_rect {
+    size_t width, height, depth;
+    size_t dst_row_pitch, dst_slice_pitch;
+    size_t src_row_pitch, src_slice_pitch;
+};
+
+enum sp_work_kind {
+    SP_WORK_KERNEL,
+    SP_WORK_COPY, /* the ranges do not overlap */
+    SP_WORK_COPY_RECT,
+    SP_WORK_FILL,
+    SP_WORK_CALL, /* a function of the host on a thread of the device: native kernels */
+};
+
+#define SP_MAX_PATTERN_BYTES 128u /* the largest fill pattern: long16 */
+
+/* One unit of device work. The runtime fills it in and keeps it alive until `finished` was called;
+ * from submit until then it belongs to the driver. */
+struct sp_work {
+    enum sp_work_kind kind;
+    bool timed; /* fill in start_ns and end_ns */
+    union {
+        struct {
+            struct sp_code_kernel *kernel;
+            struct sp_ndrange range;
+            const unsigned char *args; /* argument block, sp_kernel_info.args_bytes; a local pointer
+                                          is given as its size in bytes (8 bytes) */
+            unsigned char *globals;    /* the program's program-scope variables, or NULL */
+        } kernel;
+        struct {
+            void *dst;
+            const void *src;
+            size_t bytes;
+        } copy;
+        struct {
+            void *dst;
+            const void *src;
+            struct sp_rect rect;
+        } rect;
+        struct {
+            void *dst;
+            size_t bytes;         /* a multiple of pattern_bytes */
+            size_t pattern_bytes; /* a power of two, at most SP_MAX_PATTERN_BYTES */
+            unsigned char pattern[SP_MAX_PATTERN_BYTES];
+        } fill;
+        struct {
+            void (*function)(void *argument);
+            void *argument;
+        } call;
+    };
+
+    /* Called when the device begins; may be NULL. Exactly once, before `finished`. */
+    void (*started)(struct sp_work *work);
+    /* Called exactly once, on a thread of the driver or inside sp_device_ops.wait: 0, or a negative errno when the
+     * work could not be done. The work may be gone when it returns. */
+    void (*finished)(struct sp_work *work, int error);
+    uint64_t start_ns, end_ns; /* sp_time_ns clock; set before `finished` when `timed` */
+
+    /* The driver's own, from submit until finished. */
+    struct {
+        struct sp_work *next;
+        struct sp_device *device;
+        void *plan;
+        uint64_t parts;             /* how many pieces it divides into */
+        uint64_t chunk;             /* pieces taken at a time */
+        _Atomic uint64_t next_part; /* the first piece that nobody took */
+        atomic_uint workers;        /* threads on it now */
+        atomic_int error;
+    } driver;
+};
+
+enum sp_svm_level {
+    SP_SVM_COARSE = 1,
+    SP_SVM_FINE = 2,
+    SP_SVM_SYSTEM = 4,
+    SP_SVM_ATOMICS = 8,
+};
+
+/* What a device is. Filled in by its driver, read-only afterwards. Strings live as long as the device. */
+struct sp_device_info {
+    const char *name;
+    const char *vendor;
+    const char *driver_name; /* "cpu", "virtual", "cuda", "amdgpu" */
+    uint32_t vendor_id;
+    bool is_cpu, is_gpu;
+    bool own_memory;             /* false: works in the host's memory */
+    uint32_t compute_units;
+    uint32_t clock_mhz;          /* 0: not known */
+    uint32_t max_work_group_size;
+    uint32_t native_vector_bytes; /* width of a vector register */
+    uint64_t global_memory_bytes;
+    uint64_t max_alloc_bytes;
+    uint64_t local_memory_bytes;
+    uint64_t cache_bytes;
+    uint32_t cache_line_bytes;
+    uint32_t svm_levels;         /* SP_SVM_ bits that are true of it */
+    uint32_t numa_nodes;         /* nodes with processors of this device; at least 1 */
+    bool fp64;
+};
+
+/* How a device is divided (clCreateSubDevices). */
+enum sp_partition_kind { SP_PARTITION_UNITS, SP_PARTITION_NUMA };
+
+struct sp_device_ops {
+    /* Hands `work` over. Never fails, never blocks for long: errors reach work->finished. Works without
+     * dependencies between them may run at once and in any order. */
+    void (*submit)(struct sp_device *device, struct sp_work *work);
+
+    /* Waits until *word is no longer `value`; the thread may run submitted work meanwhile. Whoever
+     * changes the word calls wake(). */
+    void (*wait)(struct sp_device *device, atomic_uint *word, unsigned value);
+
+    /* Loads a shared object of samepage-cc; `codes` are the kernels in it. The image is copied. */
+    int (*load)(struct sp_device *device, const void *image, size_t bytes,
+                const struct sp_program_info *info, const struct sp_kernel_code *codes,
+                uint32_t num_codes, struct sp_code **code);
+    /* No work that uses it is left. Takes NULL. */
+    void (*unload)(struct sp_code *code);
+    /* The kernel of that name in `code`, or NULL. Lives as long as `code`. */
+    struct sp_code_kernel *(*find)(struct sp_code *code, const char *name);
+    /* Writes the initial values of program-scope variables into `globals` (zeroed memory of
+     * sp_program_info.globals_bytes). */
+    void (*init_globals)(struct sp_code *code, unsigned char *globals);
+
+    /* A good local size for `range` (its local_size is ignored) where the application gave none.
+     * `kernel` may be NULL where it is not compiled yet; `info` says what is required. */
+    void (*suggest_local_size)(struct sp_device *device, const struct sp_kernel_info *info,
+                               const struct sp_ndrange *range, uint64_t local_size[3]);
+
+    /* A sub-device of `count` compute units starting at `first` of `device`, or all units of NUMA node
+     * `first`. The result shares code with its root device and is ended with destroy. */
+    int (*partition)(struct sp_device *device, enum sp_partition_kind kind, uint32_t first,
+                     uint32_t count, struct sp_device **sub_device);
+    /* Only for sub-devices. */
+    void (*destroy)(struct sp_device *sub_device);
+    /* How many compute units NUMA node `node` gives to this device. */
+    uint32_t (*numa_units)(struct sp_device *device, uint32_t node);
+};
+
+struct sp_device {
+    const struct sp_device_ops *ops;
+    struct sp_device_info info;
+    struct sp_device *root; /* itself, or the device that it is a part of */
+};
+
+/* A driver finds its devices once. They live as long as the process. */
+struct sp_driver {
+    const char *name;
+    /* *devices: a static array of *count pointers. -ENODEV where there is none. */
+    int (*probe)(struct sp_device ***devices, unsigned *count);
+};
+
+extern const struct sp_driver sp_cpu_driver;
+
+#endif

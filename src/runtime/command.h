@@ -1,0 +1,72 @@
+/* Commands: made by src/api, ordered by events, run by a driver.
+ *
+ * The life of one: sp_command_create, then the caller fills in `work` (or leaves it without work: markers,
+ * maps) and what must stay alive, then sp_command_enqueue. From there on it is the
+ * runtime's: it is submitted when all it depends on has ended well, and ended with
+ * CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST when one of those ended in error. A command that was not
+ * enqueued is ended with sp_command_discard. One allocation holds the command, its dependencies and `extra` bytes for
+ * the caller (an argument block, say).
+ */
+#ifndef SP_RUNTIME_COMMAND_H
+#define SP_RUNTIME_COMMAND_H
+
+#include "device/driver.h"
+#include "runtime/event.h"
+#include "runtime/queue.h"
+
+/* An edge: `waiter` cannot start before the event in whose list this stands has ended. */
+struct sp_dependency {
+    struct sp_dependency *next;
+    struct sp_command *waiter;
+};
+
+struct sp_command {
+    struct _cl_event event;      /* first: a cl_event of a command is the command */
+    struct sp_work work;
+    bool has_work;               /* false: complete as soon as it is ready */
+    bool is_barrier;             /* later commands of the queue wait for it */
+    /* Called after the work (or instead of it) with the command's status so far, before the event
+     * ends, with no lock held: unmap bookkeeping, SVM free. Returns the final status. May be NULL.
+     * With on_callback_thread it runs on the callback thread, so that it may call the application. */
+    cl_int (*complete)(struct sp_command *command, cl_int status);
+    bool on_callback_thread;
+    void *data;                  /* for `complete` */
+    void *extra;                 /* the caller's bytes; 128-byte aligned; NULL when none were asked for */
+    struct sp_object **uses;     /* objects with a reference each, dropped at the end */
+    unsigned num_uses, max_uses;
+    /* From here on: the runtime's own. */
+    atomic_uint waiting_for;     /* dependencies that have not ended, plus one while it is being enqueued */
+    atomic_int dependency_error; /* nonzero: one of them failed */
+    struct sp_dependency *dependencies; /* num_dependencies of them are linked into events */
+    unsigned max_dependencies;
+    unsigned num_dependencies;
+    struct sp_command *next_ready;              /* in the loop that ends commands */
+    struct sp_command *previous_pending, *next_pending; /* in an out-of-order queue */
+};
+
+/* A command of `queue` with room for `num_events` waits, `max_uses` objects and `extra_bytes`
+ * bytes. NULL when out of memory. */
+struct sp_command *sp_command_create(cl_command_queue queue, cl_command_type type,
+                                     cl_uint num_events, unsigned max_uses, size_t extra_bytes);
+
+/* Keeps `object` alive until the command has ended; at most max_uses times. */
+void sp_command_use(struct sp_command *command, struct sp_object *object);
+
+/* Ends a command that was never enqueued. Takes NULL. */
+void sp_command_discard(struct sp_command *command);
+
+/* Enqueues. The wait list was checked (sp_wait_list_check). With `event` not NULL the caller gets the event, one handle on it; with
+ * `blocking` the call returns when it has ended: then CL_SUCCESS, or
+ * CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST where it ended in error. Never fails otherwise: all memory was taken in
+ * sp_command_create. */
+cl_int sp_command_enqueue(struct sp_command *command, cl_uint num_events, const cl_event *events,
+                          bool blocking, cl_event *event);
+
+/* The specification's checks of a wait list: CL_INVALID_EVENT_WAIT_LIST, CL_INVALID_CONTEXT. */
+cl_int sp_wait_list_check(cl_context context, cl_uint num_events, const cl_event *events);
+
+/* Runs `function(argument)` on the callback thread (one thread, in order, started when first used).
+ * CL_OUT_OF_HOST_MEMORY. */
+cl_int sp_callback_run(void (*function)(void *argument), void *argument);
+
+#endif

@@ -1,0 +1,65 @@
+/* The window and the heap: where every shared address comes from.
+ *
+ * The window is one range of addresses, reserved once. The heap hands out regions of it: small ones
+ * from size classes in slabs, large ones on granules of their own. An arena is the heap's face
+ * towards one context: a slab belongs to one arena, and memory that goes from one arena to
+ * another is zero when it arrives, so that no context sees another's freed data.
+ *
+ * Knows no OpenCL and no driver. All functions are thread-safe. Locks: an arena's, then the window's.
+ */
+#ifndef SP_SVM_HEAP_H
+#define SP_SVM_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sp_arena;
+
+/* A granule is the unit of the window's map and of large regions' alignment: one huge page of x86-64. */
+#define SP_GRANULE_BYTES (UINT64_C(2) << 20)
+
+/* The largest alignment that a region can be asked for. */
+#define SP_MAX_ALIGNMENT SP_GRANULE_BYTES
+
+/* The smallest alignment that a region has: long16 (OpenCL C 3.0, 6.3.5). */
+#define SP_MIN_ALIGNMENT 128u
+
+/* Reserves the window: the first candidate range that is free, halving the size where the process's
+ * address space is limited. Called once, before anything else here. -ENOMEM. */
+int sp_window_init(void);
+
+/* Its start and length in bytes. */
+void sp_window_range(uintptr_t *start, size_t *bytes);
+
+static inline bool sp_window_holds_range(uintptr_t window, size_t window_bytes, uintptr_t address)
+{
+    return address - window < window_bytes;
+}
+
+/* What is known of one region. */
+struct sp_region_info {
+    void *start;
+    size_t bytes;           /* as asked for */
+    uint64_t flags;         /* as given to sp_arena_alloc */
+    struct sp_arena *arena;
+};
+
+/* -ENOMEM. */
+int sp_arena_create(struct sp_arena **arena);
+
+/* Gives all its regions back. Takes NULL. */
+void sp_arena_destroy(struct sp_arena *arena);
+
+/* A region of `bytes` bytes (more than 0) at a multiple of `alignment` (a power of two, at most
+ * SP_MAX_ALIGNMENT; 0: SP_MIN_ALIGNMENT), readable and writable. `flags` are the caller's and are
+ * given back by sp_region_find. Content is undefined, but never another arena's. NULL when there is no room. */
+void *sp_arena_alloc(struct sp_arena *arena, size_t bytes, size_t alignment, uint64_t flags);
+
+/* Ends the region that starts at `start`: 0, or -EINVAL where none of this arena starts there. */
+int sp_arena_free(struct sp_arena *arena, void *start);
+
+/* The live region that holds `address`: true and *info, or false. */
+bool sp_region_find(const void *address, struct sp_region_info *info);
+
+#endif
