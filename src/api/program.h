@@ -1,0 +1,42 @@
+/* Programs and kernels, as the rest of src/api sees them. */
+#ifndef SP_API_PROGRAM_H
+#define SP_API_PROGRAM_H
+
+#include <CL/cl.h>
+
+#include "compiler/kernel_info.h"
+#include "device/driver.h"
+#include "runtime/context.h"
+#include "runtime/object.h"
+
+struct sp_executable;
+
+/* One kernel argument as clSetKernelArg left it. */
+struct sp_kernel_arg {
+    bool is_set;
+    bool is_svm;  /* set by clSetKernelArgSVMPointer */
+    cl_mem mem;   /* a buffer argument, or NULL. No reference is held (the specification) */
+};
+
+/* A kernel is used by one thread at a time (the specification), so it has no lock. */
+struct _cl_kernel {
+    struct sp_object object;
+    cl_program program;                /* a reference is held */
+    struct sp_executable *executable;  /* of the build it was created from: a reference is held */
+    const struct sp_kernel_info *info; /* lives in the executable */
+    struct sp_kernel_arg *args;        /* info->num_args */
+    unsigned char *arg_block;          /* info->args_bytes, laid out for launch: a buffer argument lies there as
+                                          its address, a local one as its size in bytes */
+    void **svm_pointers;               /* CL_KERNEL_EXEC_INFO_SVM_PTRS */
+    size_t num_svm_pointers;
+    bool fine_grain_system;            /* CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM */
+};
+
+/* The code of `kernel` for `device`, generated and loaded if it is not yet (this can take long), and
+ * the program's program-scope variables (NULL where there are none). CL_INVALID_PROGRAM_EXECUTABLE
+ * where the program was not built for that device, CL_OUT_OF_RESOURCES where code generation failed (the
+ * context is told why), CL_OUT_OF_HOST_MEMORY. */
+cl_int sp_kernel_code_get(cl_kernel kernel, cl_device_id device, struct sp_code_kernel **code,
+                          unsigned char **globals);
+
+#endif
