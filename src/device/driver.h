@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "compiler/kernel_info.h"
+#include "util/gate.h"
 
 struct sp_device;
 struct sp_code;        /* one shared object, loaded on a device: private to the driver */
@@ -51,14 +52,16 @@ enum sp_work_kind {
  * from submit until then it belongs to the driver. */
 struct sp_work {
     enum sp_work_kind kind;
-    bool timed; /* fill in start_ns and end_ns */
+    bool timed;         /* fill in start_ns and end_ns */
+    const void *stream; /* works of one queue share it; see sp_device_ops.wait */
     union {
         struct {
             struct sp_code_kernel *kernel;
             struct sp_ndrange range;
-            const unsigned char *args; /* argument block, sp_kernel_info.args_bytes; a local pointer
-                                          is given as its size in bytes (8 bytes) */
-            unsigned char *globals;    /* the program's program-scope variables, or NULL */
+            unsigned char *args;    /* argument block, sp_kernel_info.args_bytes; a local pointer is
+                                       given as its size in bytes (8 bytes). The driver may change
+                                       it */
+            unsigned char *globals; /* the program's program-scope variables, or NULL */
         } kernel;
         struct {
             void *dst;
@@ -93,12 +96,12 @@ struct sp_work {
     struct {
         struct sp_work *next;
         struct sp_device *device;
-        void *plan;
+        bool listed;                /* in the list of works that have pieces left */
+        unsigned workers;           /* threads on it now */
         uint64_t parts;             /* how many pieces it divides into */
         uint64_t chunk;             /* pieces taken at a time */
         _Atomic uint64_t next_part; /* the first piece that nobody took */
-        atomic_uint workers;        /* threads on it now */
-        atomic_int error;
+        atomic_int error;           /* 0, or the first error */
     } driver;
 };
 
@@ -139,9 +142,9 @@ struct sp_device_ops {
      * dependencies between them may run at once and in any order. */
     void (*submit)(struct sp_device *device, struct sp_work *work);
 
-    /* Waits until *word is no longer `value`; the thread may run submitted work meanwhile. Whoever
-     * changes the word calls wake(). */
-    void (*wait)(struct sp_device *device, atomic_uint *word, unsigned value);
+    /* Waits until `gate` is open. Meanwhile the thread may run submitted works of `stream`, and only of
+     * it: a wait must not be prolonged by work that it does not depend on. */
+    void (*wait)(struct sp_device *device, struct sp_gate *gate, const void *stream);
 
     /* Loads a shared object of samepage-cc; `codes` are the kernels in it. The image is copied. */
     int (*load)(struct sp_device *device, const void *image, size_t bytes,

@@ -11,6 +11,7 @@
 #define SP_RUNTIME_COMMAND_H
 
 #include "device/driver.h"
+#include "runtime/callback.h"
 #include "runtime/event.h"
 #include "runtime/queue.h"
 
@@ -18,6 +19,7 @@
 struct sp_dependency {
     struct sp_dependency *next;
     struct sp_command *waiter;
+    bool is_explicit; /* from a wait list: an error is passed on. The order of a queue passes none */
 };
 
 struct sp_command {
@@ -25,6 +27,7 @@ struct sp_command {
     struct sp_work work;
     bool has_work;               /* false: complete as soon as it is ready */
     bool is_barrier;             /* later commands of the queue wait for it */
+    bool waits_for_all;          /* waits for every earlier command of the queue (no wait list) */
     /* Called after the work (or instead of it) with the command's status so far, before the event
      * ends, with no lock held: unmap bookkeeping, SVM free. Returns the final status. May be NULL.
      * With on_callback_thread it runs on the callback thread, so that it may call the application. */
@@ -35,13 +38,16 @@ struct sp_command {
     struct sp_object **uses;     /* objects with a reference each, dropped at the end */
     unsigned num_uses, max_uses;
     /* From here on: the runtime's own. */
-    atomic_uint waiting_for;     /* dependencies that have not ended, plus one while it is being enqueued */
-    atomic_int dependency_error; /* nonzero: one of them failed */
+    atomic_uint waiting_for;     /* what has not ended of all it waits for, plus one while it is enqueued */
+    atomic_int dependency_error; /* nonzero: an event of its wait list ended in error */
+    bool waits_for_head;         /* counts in waiting_for until it is the first pending one */
+    uint64_t sequence;           /* place in its queue */
     struct sp_dependency *dependencies; /* num_dependencies of them are linked into events */
-    unsigned max_dependencies;
-    unsigned num_dependencies;
-    struct sp_command *next_ready;              /* in the loop that ends commands */
+    unsigned num_dependencies, max_dependencies;
+    struct sp_command *next_ready;                     /* in the loop that ends commands */
     struct sp_command *previous_pending, *next_pending; /* in an out-of-order queue */
+    struct sp_callback_job job;  /* for `complete` on the callback thread */
+    cl_int job_status;
 };
 
 /* A command of `queue` with room for `num_events` waits, `max_uses` objects and `extra_bytes`
@@ -64,9 +70,5 @@ cl_int sp_command_enqueue(struct sp_command *command, cl_uint num_events, const 
 
 /* The specification's checks of a wait list: CL_INVALID_EVENT_WAIT_LIST, CL_INVALID_CONTEXT. */
 cl_int sp_wait_list_check(cl_context context, cl_uint num_events, const cl_event *events);
-
-/* Runs `function(argument)` on the callback thread (one thread, in order, started when first used).
- * CL_OUT_OF_HOST_MEMORY. */
-cl_int sp_callback_run(void (*function)(void *argument), void *argument);
 
 #endif

@@ -16,6 +16,7 @@
 #include <CL/cl.h>
 
 #include "runtime/object.h"
+#include "util/gate.h"
 
 struct sp_command;
 struct sp_dependency;
@@ -30,10 +31,11 @@ struct _cl_event {
     cl_command_queue queue;    /* NULL: a user event. A reference is held */
     cl_command_type type;
     atomic_int status;         /* CL_QUEUED .. CL_COMPLETE, or an error below 0 */
-    atomic_uint ended;         /* 0, then 1: what waiters watch */
+    struct sp_gate ended;      /* opened after the end, when nothing more will be done for it */
     pthread_mutex_t lock;      /* of the two lists */
     struct sp_dependency *dependents;
     struct sp_event_callback *callbacks;
+    bool is_shared;            /* the application has, or may get, a handle */
     uint64_t queued_ns, submit_ns, start_ns, end_ns; /* sp_time_ns; with profiling only */
 };
 

@@ -1,8 +1,8 @@
 /* Command queues.
  *
  * An in-order queue keeps its last command, on which the next one depends. An out-of-order
- * queue keeps its last barrier and the list of commands that have not ended. `pending` counts
- * commands that have not ended; clFinish waits for all that were enqueued before it.
+ * queue keeps its last barrier and the list of commands that have not ended. A command that waits for all earlier ones is
+ * ready when it is the first of that list. clFinish waits for what was enqueued before it.
  *
  * The queue's lock guards last, barrier and the list; it is taken before any event's lock.
  */
@@ -28,6 +28,7 @@ struct _cl_command_queue {
     struct sp_command *last;         /* in-order: the newest command, with a reference; or NULL */
     struct sp_command *barrier;      /* out-of-order: the newest barrier, with a reference; or NULL */
     struct sp_command *first_pending, *last_pending; /* out-of-order: not ended, in order */
+    uint64_t next_sequence;          /* of the next command */
 };
 
 /* Arguments are checked by the caller. References to context and device are taken.

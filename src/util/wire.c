@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+
 #define FIRST_CAPACITY 256u
 
 void sp_wire_writer_init(struct sp_wire_writer *writer)
@@ -32,7 +34,7 @@ static unsigned char *grow(struct sp_wire_writer *writer, size_t size)
             }
             capacity *= 2;
         }
-        unsigned char *bytes = realloc(writer->bytes, capacity);
+        unsigned char *bytes = sp_realloc(writer->bytes, capacity);
         if (!bytes) {
             writer->error = -ENOMEM;
             return NULL;
@@ -131,12 +133,7 @@ char *sp_wire_get_string(struct sp_wire_reader *reader)
         reader->failed = true;
         return NULL;
     }
-    char *string = malloc(size + 1);
-    if (!string)
-        return NULL;
-    memcpy(string, bytes, size);
-    string[size] = 0;
-    return string;
+    return sp_memdup0(bytes, size);
 }
 
 bool sp_wire_reader_done(const struct sp_wire_reader *reader)

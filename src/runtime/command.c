@@ -1,0 +1,385 @@
+/* See command.h. Commands begin and end here.
+ *
+ * A command counts what it waits for, plus one while it is being enqueued. Whoever takes the count to zero makes
+ * it start; that is the enqueuing thread or the thread that ended the last dependency. Ending
+ * one command can make many others ready, and those without work end at once: they go through a list in
+ * a loop (struct ending), never through recursion.
+ *
+ * Locks: a queue's, then an event's; none is held when work is submitted, objects are dropped or
+ * callbacks are posted.
+ */
+#include "runtime/command.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "runtime/command_internal.h"
+#include "runtime/context.h"
+#include "util/alloc.h"
+#include "util/time.h"
+
+/* long16 arguments in an argument block (OpenCL C 3.0, 6.3.5). */
+#define EXTRA_ALIGN 128u
+
+/* Beside its wait list a command waits for at most one earlier command: the queue's last, or its
+ * last barrier. */
+#define QUEUE_DEPENDENCIES 1u
+
+/* Commands that became ready and are not started yet, in order. */
+struct ending {
+    struct sp_command *first, *last;
+};
+
+static void start_ready(struct ending *ending);
+
+static void push_ready(struct ending *ending, struct sp_command *command)
+{
+    command->next_ready = NULL;
+    if (ending->last)
+        ending->last->next_ready = command;
+    else
+        ending->first = command;
+    ending->last = command;
+}
+
+/* One thing less to wait for; the last one makes the command ready. Acquire and release: what was done before
+ * every dependency's end is visible to whoever starts the command. */
+static void settle_one(struct ending *ending, struct sp_command *command)
+{
+    if (atomic_fetch_sub_explicit(&command->waiting_for, 1, memory_order_acq_rel) == 1)
+        push_ready(ending, command);
+}
+
+static void destroy_command(struct sp_object *object)
+{
+    struct sp_command *command = (struct sp_command *)object;
+    for (unsigned i = 0; i < command->num_uses; i++)
+        sp_object_unreference(command->uses[i]);
+    pthread_mutex_destroy(&command->event.lock);
+    sp_object_unreference(&command->event.queue->object);
+    free(command);
+}
+
+struct sp_command *sp_command_create(cl_command_queue queue, cl_command_type type,
+                                     cl_uint num_events, unsigned max_uses, size_t extra_bytes)
+{
+    size_t dependencies = (size_t)num_events + QUEUE_DEPENDENCIES;
+    size_t bytes = sizeof(struct sp_command) + dependencies * sizeof(struct sp_dependency) +
+                   max_uses * sizeof(struct sp_object *);
+    if (extra_bytes > SIZE_MAX - bytes - EXTRA_ALIGN)
+        return NULL;
+    if (extra_bytes)
+        bytes += extra_bytes + EXTRA_ALIGN;
+    struct sp_command *command = sp_alloc(bytes);
+    if (!command)
+        return NULL;
+
+    sp_object_init(&command->event.object, SP_OBJECT_EVENT, destroy_command);
+    atomic_init(&command->event.object.handles, 0);
+    command->event.context = queue->context;
+    command->event.queue = queue;
+    sp_object_reference(&queue->object);
+    command->event.type = type;
+    atomic_init(&command->event.status, CL_QUEUED);
+    sp_gate_init(&command->event.ended);
+    pthread_mutex_init(&command->event.lock, NULL);
+    atomic_init(&command->waiting_for, 1);
+    command->dependencies = (struct sp_dependency *)(command + 1);
+    command->max_dependencies = (unsigned)dependencies;
+    command->uses = (struct sp_object **)(command->dependencies + dependencies);
+    command->max_uses = max_uses;
+    if (extra_bytes) {
+        uintptr_t end = (uintptr_t)(command->uses + max_uses);
+        command->extra = (void *)((end + EXTRA_ALIGN - 1) & ~(uintptr_t)(EXTRA_ALIGN - 1));
+    }
+    return command;
+}
+
+void sp_command_use(struct sp_command *command, struct sp_object *object)
+{
+    assert(command->num_uses < command->max_uses);
+    sp_object_reference(object);
+    command->uses[command->num_uses++] = object;
+}
+
+void sp_command_discard(struct sp_command *command)
+{
+    if (command)
+        sp_object_unreference(&command->event.object);
+}
+
+cl_int sp_wait_list_check(cl_context context, cl_uint num_events, const cl_event *events)
+{
+    if ((num_events == 0) != (events == NULL))
+        return CL_INVALID_EVENT_WAIT_LIST;
+    for (cl_uint i = 0; i < num_events; i++) {
+        if (!sp_object_is(events[i], SP_OBJECT_EVENT))
+            return CL_INVALID_EVENT_WAIT_LIST;
+        if (events[i]->context != context)
+            return CL_INVALID_CONTEXT;
+    }
+    return CL_SUCCESS;
+}
+
+/* Lets `command` wait for `event`, unless that has ended. */
+static void depend(struct sp_command *command, cl_event event, bool is_explicit)
+{
+    pthread_mutex_lock(&event->lock);
+    cl_int status = sp_event_status(event);
+    if (status > CL_COMPLETE) {
+        assert(command->num_dependencies < command->max_dependencies);
+        struct sp_dependency *dependency = &command->dependencies[command->num_dependencies++];
+        dependency->waiter = command;
+        dependency->is_explicit = is_explicit;
+        dependency->next = event->dependents;
+        event->dependents = dependency;
+        /* Relaxed: the command is not started before its enqueuer settles its own count. */
+        atomic_fetch_add_explicit(&command->waiting_for, 1, memory_order_relaxed);
+    } else if (status < 0 && is_explicit) {
+        atomic_store_explicit(&command->dependency_error, status, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&event->lock);
+}
+
+/* Puts the command at the end of its queue's order. Returns an object to drop once no lock is held,
+ * or NULL. */
+static struct sp_command *append_to_queue(struct sp_command *command)
+{
+    cl_command_queue queue = command->event.queue;
+    struct sp_command *dropped = NULL;
+
+    pthread_mutex_lock(&queue->lock);
+    command->sequence = queue->next_sequence++;
+    if (!(queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)) {
+        if (queue->last)
+            depend(command, &queue->last->event, false);
+        dropped = queue->last;
+        queue->last = command;
+        sp_object_reference(&command->event.object);
+    } else {
+        if (command->waits_for_all && queue->first_pending) {
+            command->waits_for_head = true;
+            atomic_fetch_add_explicit(&command->waiting_for, 1, memory_order_relaxed);
+        } else if (queue->barrier) {
+            depend(command, &queue->barrier->event, false);
+        }
+        command->previous_pending = queue->last_pending;
+        if (queue->last_pending)
+            queue->last_pending->next_pending = command;
+        else
+            queue->first_pending = command;
+        queue->last_pending = command;
+        if (command->is_barrier) {
+            dropped = queue->barrier;
+            queue->barrier = command;
+            sp_object_reference(&command->event.object);
+        }
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return dropped;
+}
+
+/* Takes an ended command out of its queue's order. Returns whether the queue held a reference to it,
+ * which the caller drops. */
+static bool remove_from_queue(struct ending *ending, struct sp_command *command)
+{
+    cl_command_queue queue = command->event.queue;
+    bool is_referenced = false;
+
+    pthread_mutex_lock(&queue->lock);
+    if (!(queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)) {
+        is_referenced = queue->last == command;
+        if (is_referenced)
+            queue->last = NULL;
+    } else {
+        if (command->previous_pending)
+            command->previous_pending->next_pending = command->next_pending;
+        else
+            queue->first_pending = command->next_pending;
+        if (command->next_pending)
+            command->next_pending->previous_pending = command->previous_pending;
+        else
+            queue->last_pending = command->previous_pending;
+        is_referenced = queue->barrier == command;
+        if (is_referenced)
+            queue->barrier = NULL;
+        struct sp_command *head = queue->first_pending;
+        if (head && head->waits_for_head) {
+            head->waits_for_head = false;
+            settle_one(ending, head);
+        }
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return is_referenced;
+}
+
+static void drop_uses(struct sp_command *command)
+{
+    for (unsigned i = 0; i < command->num_uses; i++)
+        sp_object_unreference(command->uses[i]);
+    command->num_uses = 0;
+}
+
+/* Ends a command whose `complete` was called. Its memory may be gone afterwards. */
+static void end_command(struct ending *ending, struct sp_command *command, cl_int status)
+{
+    bool is_queue_reference = false;
+
+    drop_uses(command);
+    if (command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE) {
+        command->event.end_ns = command->work.end_ns ? command->work.end_ns : sp_time_ns();
+        command->event.start_ns =
+            command->work.start_ns ? command->work.start_ns : command->event.end_ns;
+        if (!command->event.submit_ns)
+            command->event.submit_ns = command->event.start_ns;
+    }
+    struct sp_dependency *dependents = sp_event_end(&command->event, status);
+    is_queue_reference = remove_from_queue(ending, command);
+    sp_dependents_settle(ending, dependents, status);
+    sp_gate_open(&command->event.ended);
+    if (is_queue_reference)
+        sp_object_unreference(&command->event.object);
+    sp_object_unreference(&command->event.object);
+}
+
+void sp_dependents_settle(struct ending *ending, struct sp_dependency *dependents, cl_int status)
+{
+    while (dependents) {
+        struct sp_dependency *dependency = dependents;
+        dependents = dependency->next; /* the command may be gone after settle_one */
+        if (status < 0 && dependency->is_explicit)
+            atomic_store_explicit(&dependency->waiter->dependency_error, status,
+                                  memory_order_relaxed);
+        settle_one(ending, dependency->waiter);
+    }
+}
+
+static void complete_on_callback_thread(struct sp_callback_job *job)
+{
+    struct sp_command *command =
+        (struct sp_command *)((char *)job - offsetof(struct sp_command, job));
+    struct ending ending = {0};
+    end_command(&ending, command, command->complete(command, command->job_status));
+    start_ready(&ending);
+}
+
+/* After the work, or instead of it: the caller's `complete`, then the end. */
+static void complete_command(struct ending *ending, struct sp_command *command, cl_int status)
+{
+    if (!command->complete) {
+        end_command(ending, command, status);
+    } else if (command->on_callback_thread) {
+        command->job.run = complete_on_callback_thread;
+        command->job_status = status;
+        sp_callback_post(&command->job);
+    } else {
+        end_command(ending, command, command->complete(command, status));
+    }
+}
+
+static struct sp_command *command_of_work(struct sp_work *work)
+{
+    return (struct sp_command *)((char *)work - offsetof(struct sp_command, work));
+}
+
+static void work_started(struct sp_work *work)
+{
+    sp_event_advance(&command_of_work(work)->event, CL_RUNNING);
+}
+
+static cl_int status_of_errno(int error)
+{
+    switch (error) {
+    case 0:
+        return CL_COMPLETE;
+    case -ENOMEM:
+        return CL_OUT_OF_HOST_MEMORY;
+    default:
+        return CL_OUT_OF_RESOURCES;
+    }
+}
+
+static void work_finished(struct sp_work *work, int error)
+{
+    struct ending ending = {0};
+    complete_command(&ending, command_of_work(work), status_of_errno(error));
+    start_ready(&ending);
+}
+
+/* Starts or ends all that became ready, and what becomes ready by that. */
+static void start_ready(struct ending *ending)
+{
+    while (ending->first) {
+        struct sp_command *command = ending->first;
+        ending->first = command->next_ready;
+        if (!ending->first)
+            ending->last = NULL;
+
+        if (atomic_load_explicit(&command->dependency_error, memory_order_relaxed)) {
+            complete_command(ending, command, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+            continue;
+        }
+        bool is_profiled = command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE;
+        if (is_profiled)
+            command->event.submit_ns = sp_time_ns();
+        sp_event_advance(&command->event, CL_SUBMITTED);
+        if (!command->has_work) {
+            sp_event_advance(&command->event, CL_RUNNING);
+            complete_command(ending, command, CL_COMPLETE);
+            continue;
+        }
+        struct sp_device *device = command->event.queue->device->device;
+        command->work.timed = is_profiled;
+        command->work.stream = command->event.queue;
+        command->work.started = command->event.is_shared ? work_started : NULL;
+        command->work.finished = work_finished;
+        device->ops->submit(device, &command->work);
+    }
+}
+
+void sp_dependents_start(struct sp_dependency *dependents, cl_int status)
+{
+    struct ending ending = {0};
+    sp_dependents_settle(&ending, dependents, status);
+    start_ready(&ending);
+}
+
+cl_int sp_command_enqueue(struct sp_command *command, cl_uint num_events, const cl_event *events,
+                          bool blocking, cl_event *event)
+{
+    cl_event own = &command->event;
+    bool is_marker = own->type == CL_COMMAND_MARKER || own->type == CL_COMMAND_BARRIER;
+    command->waits_for_all = is_marker && num_events == 0;
+    if (own->queue->properties & CL_QUEUE_PROFILING_ENABLE)
+        own->queued_ns = sp_time_ns();
+    if (event) {
+        own->is_shared = true;
+        atomic_store_explicit(&own->object.handles, 1, memory_order_relaxed);
+        sp_object_reference(&own->object);
+        *event = own;
+    }
+    if (blocking)
+        sp_object_reference(&own->object);
+
+    for (cl_uint i = 0; i < num_events; i++)
+        depend(command, events[i], true);
+    struct sp_command *dropped = append_to_queue(command);
+    if (dropped)
+        sp_object_unreference(&dropped->event.object);
+
+    struct ending ending = {0};
+    settle_one(&ending, command);
+    start_ready(&ending);
+
+    cl_int result = CL_SUCCESS;
+    if (blocking) {
+        cl_int status = sp_event_wait(own);
+        if (status == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST || status >= 0)
+            result = status;
+        else
+            result = CL_OUT_OF_RESOURCES;
+        sp_object_unreference(&own->object);
+    }
+    return result;
+}

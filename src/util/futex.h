@@ -1,0 +1,32 @@
+/* Sleeping on a word of memory, and the pause of a short spin. */
+#ifndef SP_UTIL_FUTEX_H
+#define SP_UTIL_FUTEX_H
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Sleeps while *word is `value`; may return early for no reason. */
+static inline void sp_futex_wait(atomic_uint *word, unsigned value)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+/* Wakes up to `count` sleepers. The caller has changed the word already. */
+static inline void sp_futex_wake(atomic_uint *word, int count)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+static inline void sp_cpu_pause(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+#endif
