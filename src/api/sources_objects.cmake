@@ -1,0 +1,20 @@
+# The entry points for all objects but programs and kernels; paths relative to src/.
+set(SP_OBJECTS_SOURCES
+  api/context.c
+  api/buffer_commands.c
+  api/device.c
+  api/device_info.c
+  api/event.c
+  api/extensions.c
+  api/image.c
+  api/map_commands.c
+  api/marker.c
+  api/mem.c
+  api/platform.c
+  api/queue.c
+  api/rect_commands.c
+  api/sub_devices.c
+  api/svm.c
+  api/svm_info.c
+  api/timer.c
+)
