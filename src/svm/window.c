@@ -1,0 +1,256 @@
+/* The window: one reserved range of addresses, and the map of its granules.
+ *
+ * Invariant: a granule is either in exactly one free extent and inaccessible, or in exactly one
+ * span, to which the map points from each of its granules. Free extents are sorted by address and
+ * never touch each other; allocation is first fit, so that the window stays dense at its start.
+ *
+ * Lock: one read-write lock over the map and the extents, the last in the lock order. Lookups share it.
+ */
+#include "svm/window.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "util/alloc.h"
+
+/* Room for the memory of many devices and the regions' alignment; only addresses, no memory. Where
+ * the process's address space is limited, half of it is tried, and so on. */
+#define WINDOW_BYTES (UINT64_C(4) << 40)
+#define WINDOW_MIN_BYTES (UINT64_C(64) << 20)
+
+/* Multiples of 2^44 below 2^47: free in ordinary processes, and each was seen to be accepted by
+ * CUDA's cuMemAddressReserve in a device process (measured, docs/architecture.md). */
+static const uintptr_t window_candidates[] = {
+    UINT64_C(0x100000000000), UINT64_C(0x200000000000), UINT64_C(0x300000000000),
+    UINT64_C(0x400000000000), UINT64_C(0x500000000000), UINT64_C(0x600000000000),
+};
+
+struct extent {
+    size_t first, count; /* granules */
+};
+
+static struct {
+    pthread_rwlock_t lock;
+    unsigned char *start;
+    size_t granules;
+    struct sp_span **map;    /* one entry per granule; pages of it appear when used */
+    struct extent *extents;  /* sorted by address */
+    size_t num_extents, max_extents;
+} window = {.lock = PTHREAD_RWLOCK_INITIALIZER};
+
+static void *reserve_at(uintptr_t address, size_t bytes)
+{
+    void *start = mmap((void *)address, bytes, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (start == MAP_FAILED)
+        return NULL;
+    if (start != (void *)address) { /* kernels before 4.17 take the address for a hint */
+        munmap(start, bytes);
+        return NULL;
+    }
+    return start;
+}
+
+/* Wherever the system likes, cut to granules. */
+static void *reserve_anywhere(size_t bytes)
+{
+    size_t slack = bytes + SP_GRANULE_BYTES;
+    unsigned char *raw = mmap(NULL, slack, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                              -1, 0);
+    if (raw == MAP_FAILED)
+        return NULL;
+    size_t head = -(uintptr_t)raw & (SP_GRANULE_BYTES - 1);
+    if (head)
+        munmap(raw, head);
+    munmap(raw + head + bytes, SP_GRANULE_BYTES - head);
+    return raw + head;
+}
+
+static void *reserve(size_t bytes)
+{
+    for (size_t i = 0; i < sizeof window_candidates / sizeof window_candidates[0]; i++) {
+        void *start = reserve_at(window_candidates[i], bytes);
+        if (start)
+            return start;
+    }
+    return reserve_anywhere(bytes);
+}
+
+int sp_window_init(void)
+{
+    if (window.start)
+        return 0;
+    if (sp_alloc_may_fail())
+        return -ENOMEM;
+    size_t bytes = WINDOW_BYTES;
+    unsigned char *start = NULL;
+    while (!start && bytes >= WINDOW_MIN_BYTES) {
+        start = reserve(bytes);
+        if (!start)
+            bytes /= 2;
+    }
+    if (!start)
+        return -ENOMEM;
+    size_t granules = bytes / SP_GRANULE_BYTES;
+    void *map = mmap(NULL, granules * sizeof *window.map, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    window.extents = sp_alloc_array(1, sizeof *window.extents);
+    if (map == MAP_FAILED || !window.extents) {
+        if (map != MAP_FAILED)
+            munmap(map, granules * sizeof *window.map);
+        free(window.extents);
+        window.extents = NULL;
+        munmap(start, bytes);
+        return -ENOMEM;
+    }
+    window.map = map;
+    window.extents[0] = (struct extent){.first = 0, .count = granules};
+    window.num_extents = window.max_extents = 1;
+    window.granules = granules;
+    window.start = start;
+    return 0;
+}
+
+void sp_window_range(uintptr_t *start, size_t *bytes)
+{
+    *start = (uintptr_t)window.start;
+    *bytes = window.granules * SP_GRANULE_BYTES;
+}
+
+/* Makes room for one more extent, so that giving back never fails: every span that is taken can
+ * become one extent of its own. */
+static int reserve_extent(void)
+{
+    if (window.num_extents + 1 < window.max_extents)
+        return 0;
+    size_t capacity = window.max_extents * 2 + 2;
+    struct extent *extents = sp_realloc(window.extents, capacity * sizeof *extents);
+    if (!extents)
+        return -ENOMEM;
+    window.extents = extents;
+    window.max_extents = capacity;
+    return 0;
+}
+
+/* The first granule of `count` free ones, now taken; -ENOMEM. */
+static int take_extent(size_t count, size_t *first)
+{
+    for (size_t i = 0; i < window.num_extents; i++) {
+        struct extent *extent = &window.extents[i];
+        if (extent->count < count)
+            continue;
+        *first = extent->first;
+        extent->first += count;
+        extent->count -= count;
+        if (extent->count == 0) {
+            window.num_extents--;
+            memmove(extent, extent + 1, (window.num_extents - i) * sizeof *extent);
+        }
+        return 0;
+    }
+    return -ENOMEM;
+}
+
+static void give_back_extent(size_t first, size_t count)
+{
+    size_t low = 0, high = window.num_extents;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (window.extents[middle].first < first)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    struct extent *before = low > 0 ? &window.extents[low - 1] : NULL;
+    struct extent *after = low < window.num_extents ? &window.extents[low] : NULL;
+    bool joins_before = before && before->first + before->count == first;
+    bool joins_after = after && first + count == after->first;
+    if (joins_before && joins_after) {
+        before->count += count + after->count;
+        window.num_extents--;
+        memmove(after, after + 1, (window.num_extents - low) * sizeof *after);
+    } else if (joins_before) {
+        before->count += count;
+    } else if (joins_after) {
+        after->first = first;
+        after->count += count;
+    } else {
+        memmove(window.extents + low + 1, window.extents + low,
+                (window.num_extents - low) * sizeof *window.extents);
+        window.extents[low] = (struct extent){.first = first, .count = count};
+        window.num_extents++;
+    }
+}
+
+int sp_window_take(struct sp_span *span, bool is_large)
+{
+    size_t first;
+    if (sp_alloc_may_fail())
+        return -ENOMEM;
+    pthread_rwlock_wrlock(&window.lock);
+    int error = reserve_extent();
+    if (!error)
+        error = take_extent(span->granules, &first);
+    pthread_rwlock_unlock(&window.lock);
+    if (error)
+        return error;
+
+    unsigned char *start = window.start + first * SP_GRANULE_BYTES;
+    size_t bytes = span->granules * SP_GRANULE_BYTES;
+    if (mprotect(start, bytes, PROT_READ | PROT_WRITE)) {
+        pthread_rwlock_wrlock(&window.lock);
+        give_back_extent(first, span->granules);
+        pthread_rwlock_unlock(&window.lock);
+        return -ENOMEM;
+    }
+    if (is_large)
+        madvise(start, bytes, MADV_HUGEPAGE); /* a wish: without it only slower */
+
+    pthread_rwlock_wrlock(&window.lock);
+    span->start = start;
+    for (size_t i = 0; i < span->granules; i++)
+        window.map[first + i] = span;
+    pthread_rwlock_unlock(&window.lock);
+    return 0;
+}
+
+void sp_window_give_back(struct sp_span *span)
+{
+    size_t first = (size_t)(span->start - window.start) / SP_GRANULE_BYTES;
+    size_t bytes = span->granules * SP_GRANULE_BYTES;
+
+    pthread_rwlock_wrlock(&window.lock);
+    for (size_t i = 0; i < span->granules; i++)
+        window.map[first + i] = NULL;
+    pthread_rwlock_unlock(&window.lock);
+
+    /* A fresh mapping drops the pages, their protection and the wish for huge pages in one call. */
+    if (mmap(span->start, bytes, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+        madvise(span->start, bytes, MADV_DONTNEED);
+        mprotect(span->start, bytes, PROT_NONE);
+    }
+
+    pthread_rwlock_wrlock(&window.lock);
+    give_back_extent(first, span->granules);
+    pthread_rwlock_unlock(&window.lock);
+}
+
+void sp_window_lock_shared(void)
+{
+    pthread_rwlock_rdlock(&window.lock);
+}
+
+void sp_window_unlock_shared(void)
+{
+    pthread_rwlock_unlock(&window.lock);
+}
+
+struct sp_span *sp_window_find_locked(const void *address)
+{
+    size_t offset = (uintptr_t)address - (uintptr_t)window.start;
+    size_t granule = offset / SP_GRANULE_BYTES;
+    return granule < window.granules ? window.map[granule] : NULL;
+}

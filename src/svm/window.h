@@ -1,0 +1,54 @@
+/* The window's granules: who has which, and what lies at an address.
+ *
+ * Used by the heap alone. A span is a run of granules that one arena has: a slab of small blocks,
+ * or one large region. Pages of the window are inaccessible until a span has them, and are zero
+ * when a span gets them.
+ */
+#ifndef SP_SVM_WINDOW_H
+#define SP_SVM_WINDOW_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "svm/heap.h"
+
+/* One small block of a slab. */
+struct sp_block {
+    uint64_t flags;
+    uint32_t bytes;     /* as asked for; 0: not live */
+    uint32_t next_free; /* index + 1 of the next free block; 0: the last */
+};
+
+struct sp_span {
+    struct sp_arena *arena;
+    unsigned char *start;
+    size_t granules;
+    struct sp_span *next, *previous; /* in a list of the arena */
+    /* A large region: blocks is NULL. */
+    size_t bytes;
+    uint64_t flags;
+    /* A slab. All under the arena's lock. */
+    struct sp_block *blocks; /* capacity of them, owned */
+    uint32_t block_bytes;
+    uint32_t capacity;
+    uint32_t live;
+    uint32_t first_free;     /* index + 1 of a block that was freed; 0: none */
+    uint32_t untouched;      /* blocks from here on were never handed out */
+    uint8_t size_class;
+};
+
+/* Gives `span->granules` granules to `span`: sets span->start and makes the pages usable, with huge
+ * pages where `is_large`. -ENOMEM: then nothing has changed. */
+int sp_window_take(struct sp_span *span, bool is_large);
+
+/* Takes them back; their content is gone. The span itself is the caller's. */
+void sp_window_give_back(struct sp_span *span);
+
+/* The span that holds `address`, or NULL. Stays valid while the caller is between lock and unlock. */
+struct sp_span *sp_window_find_locked(const void *address);
+void sp_window_lock_shared(void);
+void sp_window_unlock_shared(void);
+
+#endif
