@@ -1,0 +1,68 @@
+/* The CPU driver's own seam: what its files share.
+ *
+ * cpu.c       finds the device, describes it, divides it into sub-devices
+ * pool.c      threads, the list of works, waiting
+ * kernel.c    loads code, runs work-groups
+ * copy.c      copies and fills
+ * print.c     printf records to text
+ */
+#ifndef SP_DEVICE_CPU_H
+#define SP_DEVICE_CPU_H
+
+#include <sched.h>
+
+#include "compiler/cpu_abi.h"
+#include "device/driver.h"
+
+struct cpu_device {
+    struct sp_device device; /* first */
+    /* NUMA sub-devices: the processors that its works run on; the others: has_processors is false
+     * and any processor will do. */
+    bool has_processors;
+    cpu_set_t processors;
+};
+
+static inline struct cpu_device *sp_cpu_device(struct sp_device *device)
+{
+    return (struct cpu_device *)device;
+}
+
+/* pool.c */
+
+/* Adds a work with `parts` pieces, taken `chunk` at a time. driver.parts and driver.chunk are set by
+ * the caller; heavy: worth waking other threads for. */
+void sp_cpu_pool_submit(struct sp_device *device, struct sp_work *work, bool is_heavy);
+void sp_cpu_pool_wait(struct sp_device *device, struct sp_gate *gate, const void *stream);
+
+/* What the pool calls: runs the pieces [first, end) of a work on this thread. 0 or a negative errno. */
+int sp_cpu_work_run(struct sp_work *work, uint64_t first, uint64_t end);
+
+/* Memory of this thread for the work at hand, SP_CPU_SCRATCH_ALIGN aligned, content undefined; NULL
+ * when there is none. The next call of the thread may move it. */
+void *sp_cpu_scratch(size_t bytes);
+
+/* kernel.c */
+int sp_cpu_load(struct sp_device *device, const void *image, size_t bytes,
+                const struct sp_program_info *info, const struct sp_kernel_code *codes,
+                uint32_t num_codes, struct sp_code **code);
+void sp_cpu_unload(struct sp_code *code);
+struct sp_code_kernel *sp_cpu_find(struct sp_code *code, const char *name);
+void sp_cpu_init_globals(struct sp_code *code, unsigned char *globals);
+
+/* Sets parts and chunk of a kernel's work and lays out its local memory. Returns whether it is heavy. */
+bool sp_cpu_kernel_plan(struct sp_work *work, unsigned threads);
+int sp_cpu_kernel_run(struct sp_work *work, uint64_t first, uint64_t end);
+void sp_cpu_suggest_local_size(struct sp_device *device, const struct sp_kernel_info *info,
+                               const struct sp_ndrange *range, uint64_t local_size[3]);
+
+/* copy.c: the same two for copies, fills and rectangles. */
+bool sp_cpu_copy_plan(struct sp_work *work, unsigned threads);
+int sp_cpu_copy_run(struct sp_work *work, uint64_t first, uint64_t end);
+
+/* print.c: writes one record to stdout. What printf returns in OpenCL C: 0, or -1. */
+int32_t sp_cpu_print(const struct sp_cpu_launch *launch, const char *format, const void *record,
+                     uint64_t record_bytes);
+/* Makes what was printed by a work visible. */
+void sp_cpu_print_flush(void);
+
+#endif
