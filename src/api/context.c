@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "api/destructor.h"
 #include "api/device.h"
 #include "api/info.h"
 #include "runtime/context.h"
@@ -178,15 +179,7 @@ cl_int CL_API_CALL clSetContextDestructorCallback(
         return CL_INVALID_CONTEXT;
     if (!pfn_notify)
         return CL_INVALID_VALUE;
-    struct sp_destructor *destructor = sp_alloc(sizeof *destructor);
-    if (!destructor)
-        return CL_OUT_OF_HOST_MEMORY;
     /* A handle is a pointer: both function types are called alike. */
-    destructor->function = (void(CL_CALLBACK *)(void *, void *))pfn_notify;
-    destructor->user_data = user_data;
-    pthread_mutex_lock(&context->lock);
-    destructor->next = context->destructors;
-    context->destructors = destructor;
-    pthread_mutex_unlock(&context->lock);
-    return CL_SUCCESS;
+    return sp_destructor_add(&context->lock, &context->destructors,
+                             (void(CL_CALLBACK *)(void *, void *))pfn_notify, user_data);
 }

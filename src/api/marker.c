@@ -4,8 +4,8 @@
 #include "runtime/command.h"
 #include "runtime/context.h"
 
-/* Without a wait list it waits for all that was enqueued before, with `is_barrier` all that comes
- * later waits for it. */
+/* Without a wait list it waits for all that was enqueued before (sp_command_enqueue sees to
+ * that); with `is_barrier` all that comes later waits for it. */
 static cl_int enqueue(cl_command_queue queue, cl_command_type type, bool is_barrier,
                       cl_uint num_events, const cl_event *events, cl_event *event)
 {
@@ -13,7 +13,6 @@ static cl_int enqueue(cl_command_queue queue, cl_command_type type, bool is_barr
     if (!command)
         return CL_OUT_OF_HOST_MEMORY;
     command->is_barrier = is_barrier;
-    command->waits_for_all = num_events == 0;
     return sp_command_enqueue(command, num_events, events, false, event);
 }
 

@@ -17,4 +17,5 @@ set(SP_OBJECTS_SOURCES
   api/svm.c
   api/svm_info.c
   api/timer.c
+  api/transfer.c
 )

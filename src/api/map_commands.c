@@ -1,0 +1,149 @@
+/* Mapping and unmapping buffers.
+ *
+ * All devices so far work where the host's pointer points, so mapping moves nothing: the command holds its place in
+ * the queue's order. What is kept is the list of mappings, by which an unmap is checked and
+ * CL_MEM_MAP_COUNT is known. A mapping is in the list from the enqueueing of the map to the
+ * enqueueing of the unmap. The buffer's lock guards the list; nothing else is locked under it.
+ */
+#include <stdlib.h>
+
+#include "api/info.h"
+#include "api/mem.h"
+#include "api/range.h"
+#include "api/transfer.h"
+#include "runtime/command.h"
+#include "util/alloc.h"
+
+#define WRITE_FLAGS ((cl_map_flags)(CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION))
+
+/* Enters a mapping: CL_INVALID_OPERATION where it would overlap another one for writing. */
+static cl_int add_mapping(cl_mem buffer, struct sp_mapping *mapping)
+{
+    cl_int error = CL_SUCCESS;
+    pthread_mutex_lock(&buffer->lock);
+    for (struct sp_mapping *other = buffer->mappings; other && !error; other = other->next)
+        if (mapping->flags & WRITE_FLAGS && other->flags & WRITE_FLAGS &&
+            sp_ranges_overlap((uintptr_t)mapping->pointer, mapping->size,
+                              (uintptr_t)other->pointer, other->size))
+            error = CL_INVALID_OPERATION;
+    if (!error) {
+        mapping->next = buffer->mappings;
+        buffer->mappings = mapping;
+        buffer->map_count++;
+    }
+    pthread_mutex_unlock(&buffer->lock);
+    return error;
+}
+
+/* Takes out the newest mapping that gave `pointer`; NULL where there is none. */
+static struct sp_mapping *take_mapping(cl_mem buffer, const void *pointer)
+{
+    pthread_mutex_lock(&buffer->lock);
+    struct sp_mapping **link = &buffer->mappings;
+    while (*link && (*link)->pointer != pointer)
+        link = &(*link)->next;
+    struct sp_mapping *mapping = *link;
+    if (mapping) {
+        *link = mapping->next;
+        buffer->map_count--;
+    }
+    pthread_mutex_unlock(&buffer->lock);
+    return mapping;
+}
+
+static cl_int check_map(cl_command_queue queue, cl_mem buffer, cl_map_flags flags, size_t offset,
+                        size_t size, cl_uint num_events, const cl_event *events)
+{
+    if (!sp_object_is(queue, SP_OBJECT_QUEUE))
+        return CL_INVALID_COMMAND_QUEUE;
+    cl_int error = sp_buffer_check(queue->context, buffer);
+    if (error)
+        return error;
+    if (size == 0 || !sp_range_fits(offset, size, buffer->size))
+        return CL_INVALID_VALUE;
+    error = sp_map_flags_check(flags);
+    if (!error)
+        error = sp_wait_list_check(queue->context, num_events, events);
+    if (!error)
+        error = sp_buffer_check_alignment(queue->device, buffer);
+    if (error)
+        return error;
+    if ((flags & CL_MAP_READ && buffer->flags & SP_NO_HOST_READ_FLAGS) ||
+        (flags & WRITE_FLAGS && buffer->flags & SP_NO_HOST_WRITE_FLAGS))
+        return CL_INVALID_OPERATION;
+    return CL_SUCCESS;
+}
+
+static cl_int map_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                         cl_map_flags flags, size_t offset, size_t size, cl_uint num_events,
+                         const cl_event *events, cl_event *event, void **pointer)
+{
+    cl_int error = check_map(queue, buffer, flags, offset, size, num_events, events);
+    if (error)
+        return error;
+
+    struct sp_command *command =
+        sp_command_create(queue, CL_COMMAND_MAP_BUFFER, num_events, 1, 0);
+    struct sp_mapping *mapping = sp_alloc(sizeof *mapping);
+    error = CL_OUT_OF_HOST_MEMORY;
+    if (!command || !mapping)
+        goto err;
+    mapping->pointer = (char *)buffer->address + offset;
+    mapping->size = size;
+    mapping->flags = flags;
+    *pointer = mapping->pointer;
+    error = add_mapping(buffer, mapping);
+    if (error)
+        goto err;
+
+    sp_command_use(command, &buffer->object);
+    error = sp_command_enqueue(command, num_events, events, blocking, event);
+    if (error && (mapping = take_mapping(buffer, *pointer)))
+        free(mapping); /* a blocking map that failed has mapped nothing */
+    return error;
+
+err:
+    free(mapping);
+    sp_command_discard(command);
+    return error;
+}
+
+void *CL_API_CALL clEnqueueMapBuffer(cl_command_queue command_queue, cl_mem buffer,
+                                     cl_bool blocking_map, cl_map_flags map_flags, size_t offset,
+                                     size_t size, cl_uint num_events_in_wait_list,
+                                     const cl_event *event_wait_list, cl_event *event,
+                                     cl_int *errcode_ret)
+{
+    void *pointer = NULL;
+    cl_int error = map_buffer(command_queue, buffer, blocking_map, map_flags, offset, size,
+                              num_events_in_wait_list, event_wait_list, event, &pointer);
+    sp_error_reply(errcode_ret, error);
+    return error ? NULL : pointer;
+}
+
+cl_int CL_API_CALL clEnqueueUnmapMemObject(cl_command_queue command_queue, cl_mem memobj,
+                                           void *mapped_ptr, cl_uint num_events_in_wait_list,
+                                           const cl_event *event_wait_list, cl_event *event)
+{
+    if (!sp_object_is(command_queue, SP_OBJECT_QUEUE))
+        return CL_INVALID_COMMAND_QUEUE;
+    cl_int error = sp_buffer_check(command_queue->context, memobj);
+    if (!error)
+        error =
+            sp_wait_list_check(command_queue->context, num_events_in_wait_list, event_wait_list);
+    if (error)
+        return error;
+
+    struct sp_command *command = sp_command_create(command_queue, CL_COMMAND_UNMAP_MEM_OBJECT,
+                                                   num_events_in_wait_list, 1, 0);
+    if (!command)
+        return CL_OUT_OF_HOST_MEMORY;
+    struct sp_mapping *mapping = take_mapping(memobj, mapped_ptr);
+    if (!mapping) {
+        sp_command_discard(command);
+        return CL_INVALID_VALUE;
+    }
+    free(mapping);
+    sp_command_use(command, &memobj->object);
+    return sp_command_enqueue(command, num_events_in_wait_list, event_wait_list, false, event);
+}

@@ -1,0 +1,258 @@
+/* Shared virtual memory: allocating and freeing it, and the commands on it.
+ *
+ * An allocation is a region of the context's arena (svm/heap.h); its flags are those of
+ * clSVMAlloc. All devices so far work in the host's memory, so mapping and migrating move
+ * nothing: these commands hold their place in the queue's order. Copies and fills take any mix of SVM
+ * and ordinary pointers. No state of its own, no lock.
+ */
+#include <string.h>
+
+#include "api/mem.h"
+#include "api/range.h"
+#include "api/transfer.h"
+#include "runtime/command.h"
+#include "svm/heap.h"
+
+#define ACCESS_FLAGS ((cl_svm_mem_flags)(CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY))
+#define SVM_FLAGS ((cl_svm_mem_flags)(CL_MEM_SVM_FINE_GRAIN_BUFFER | CL_MEM_SVM_ATOMICS))
+
+static bool flags_are_valid(cl_context context, cl_svm_mem_flags flags)
+{
+    cl_svm_mem_flags access = flags & ACCESS_FLAGS;
+    if (flags & ~(ACCESS_FLAGS | SVM_FLAGS) || access & (access - 1))
+        return false;
+    if (flags & CL_MEM_SVM_ATOMICS && !(flags & CL_MEM_SVM_FINE_GRAIN_BUFFER))
+        return false;
+    uint32_t levels = sp_context_svm_any(context);
+    uint32_t needed = SP_SVM_COARSE;
+    if (flags & CL_MEM_SVM_FINE_GRAIN_BUFFER)
+        needed |= SP_SVM_FINE;
+    if (flags & CL_MEM_SVM_ATOMICS)
+        needed |= SP_SVM_ATOMICS;
+    return (levels & needed) == needed;
+}
+
+static bool fits_all_devices(cl_context context, size_t size)
+{
+    for (cl_uint i = 0; i < context->num_devices; i++)
+        if (size > context->devices[i]->device->info.max_alloc_bytes)
+            return false;
+    return size != 0;
+}
+
+void *CL_API_CALL clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size,
+                             cl_uint alignment)
+{
+    if (!sp_object_is(context, SP_OBJECT_CONTEXT) || !flags_are_valid(context, flags) ||
+        !fits_all_devices(context, size))
+        return NULL;
+    if (alignment && (!sp_is_power_of_two(alignment) || alignment > SP_MAX_ALIGNMENT))
+        return NULL;
+    return sp_arena_alloc(context->arena, size, alignment, flags);
+}
+
+/* Frees an SVM allocation; anything else, a buffer's memory too, is left alone. */
+static void free_svm(cl_context context, void *pointer)
+{
+    struct sp_region_info region;
+    if (sp_region_find(pointer, &region) && !(region.flags & SP_REGION_IS_BUFFER))
+        sp_arena_free(context->arena, pointer);
+}
+
+void CL_API_CALL clSVMFree(cl_context context, void *svm_pointer)
+{
+    if (svm_pointer && sp_object_is(context, SP_OBJECT_CONTEXT))
+        free_svm(context, svm_pointer);
+}
+
+/* What every SVM command checks first. */
+static cl_int check_queue(cl_command_queue queue)
+{
+    if (!sp_object_is(queue, SP_OBJECT_QUEUE))
+        return CL_INVALID_COMMAND_QUEUE;
+    return queue->device->device->info.svm_levels ? CL_SUCCESS : CL_INVALID_OPERATION;
+}
+
+typedef void(CL_CALLBACK *svm_free_function)(cl_command_queue queue, cl_uint num_svm_pointers,
+                                             void *svm_pointers[], void *user_data);
+
+/* What an SVM free remembers, in the command's extra bytes. */
+struct svm_free {
+    svm_free_function function; /* NULL: the memory is freed here */
+    void *user_data;
+    cl_uint num_pointers;
+    void *pointers[];
+};
+
+/* A free whose wait list failed was not done, so nothing is freed and nobody is called. */
+static cl_int complete_free(struct sp_command *command, cl_int status)
+{
+    struct svm_free *request = command->data;
+    if (status < 0)
+        return status;
+    if (request->function)
+        request->function(command->event.queue, request->num_pointers, request->pointers,
+                          request->user_data);
+    else
+        for (cl_uint i = 0; i < request->num_pointers; i++)
+            free_svm(command->event.context, request->pointers[i]);
+    return status;
+}
+
+cl_int CL_API_CALL clEnqueueSVMFree(cl_command_queue command_queue, cl_uint num_svm_pointers,
+                                    void *svm_pointers[], svm_free_function pfn_free_func,
+                                    void *user_data, cl_uint num_events_in_wait_list,
+                                    const cl_event *event_wait_list, cl_event *event)
+{
+    cl_int error = check_queue(command_queue);
+    if (error)
+        return error;
+    if ((num_svm_pointers == 0) != (svm_pointers == NULL))
+        return CL_INVALID_VALUE;
+    error = sp_wait_list_check(command_queue->context, num_events_in_wait_list, event_wait_list);
+    if (error)
+        return error;
+    if (pfn_free_func && sp_callback_start())
+        return CL_OUT_OF_HOST_MEMORY;
+
+    size_t bytes = num_svm_pointers * sizeof svm_pointers[0];
+    struct sp_command *command =
+        sp_command_create(command_queue, CL_COMMAND_SVM_FREE, num_events_in_wait_list, 0,
+                          sizeof(struct svm_free) + bytes);
+    if (!command)
+        return CL_OUT_OF_HOST_MEMORY;
+    struct svm_free *request = command->extra;
+    request->function = pfn_free_func;
+    request->user_data = user_data;
+    request->num_pointers = num_svm_pointers;
+    if (bytes)
+        memcpy(request->pointers, svm_pointers, bytes);
+    command->data = request;
+    command->complete = complete_free;
+    command->on_callback_thread = pfn_free_func != NULL;
+    return sp_command_enqueue(command, num_events_in_wait_list, event_wait_list, false, event);
+}
+
+cl_int CL_API_CALL clEnqueueSVMMemcpy(cl_command_queue command_queue, cl_bool blocking_copy,
+                                      void *dst_ptr, const void *src_ptr, size_t size,
+                                      cl_uint num_events_in_wait_list,
+                                      const cl_event *event_wait_list, cl_event *event)
+{
+    cl_int error = check_queue(command_queue);
+    if (error)
+        return error;
+    if (!dst_ptr || !src_ptr)
+        return CL_INVALID_VALUE;
+    error = sp_wait_list_check(command_queue->context, num_events_in_wait_list, event_wait_list);
+    if (error)
+        return error;
+    if (sp_ranges_overlap((uintptr_t)dst_ptr, size, (uintptr_t)src_ptr, size))
+        return CL_MEM_COPY_OVERLAP;
+
+    struct sp_command *command = sp_command_create(command_queue, CL_COMMAND_SVM_MEMCPY,
+                                                   num_events_in_wait_list, 0, 0);
+    if (!command)
+        return CL_OUT_OF_HOST_MEMORY;
+    sp_command_copy(command, dst_ptr, src_ptr, size);
+    return sp_command_enqueue(command, num_events_in_wait_list, event_wait_list, blocking_copy,
+                              event);
+}
+
+cl_int CL_API_CALL clEnqueueSVMMemFill(cl_command_queue command_queue, void *svm_ptr,
+                                       const void *pattern, size_t pattern_size, size_t size,
+                                       cl_uint num_events_in_wait_list,
+                                       const cl_event *event_wait_list, cl_event *event)
+{
+    cl_int error = check_queue(command_queue);
+    if (error)
+        return error;
+    if (!svm_ptr)
+        return CL_INVALID_VALUE;
+    error = sp_pattern_check(pattern, pattern_size, (uintptr_t)svm_ptr, size);
+    if (!error)
+        error =
+            sp_wait_list_check(command_queue->context, num_events_in_wait_list, event_wait_list);
+    if (error)
+        return error;
+
+    struct sp_command *command = sp_command_create(command_queue, CL_COMMAND_SVM_MEMFILL,
+                                                   num_events_in_wait_list, 0, 0);
+    if (!command)
+        return CL_OUT_OF_HOST_MEMORY;
+    sp_command_fill(command, svm_ptr, size, pattern, pattern_size);
+    return sp_command_enqueue(command, num_events_in_wait_list, event_wait_list, false, event);
+}
+
+/* A command that only takes its place in the queue's order. */
+static cl_int enqueue_without_work(cl_command_queue queue, cl_command_type type, bool blocking,
+                                   cl_uint num_events, const cl_event *events, cl_event *event)
+{
+    cl_int error = sp_wait_list_check(queue->context, num_events, events);
+    if (error)
+        return error;
+    struct sp_command *command = sp_command_create(queue, type, num_events, 0, 0);
+    if (!command)
+        return CL_OUT_OF_HOST_MEMORY;
+    return sp_command_enqueue(command, num_events, events, blocking, event);
+}
+
+cl_int CL_API_CALL clEnqueueSVMMap(cl_command_queue command_queue, cl_bool blocking_map,
+                                   cl_map_flags flags, void *svm_ptr, size_t size,
+                                   cl_uint num_events_in_wait_list, const cl_event *event_wait_list,
+                                   cl_event *event)
+{
+    cl_int error = check_queue(command_queue);
+    if (error)
+        return error;
+    if (!svm_ptr || size == 0)
+        return CL_INVALID_VALUE;
+    error = sp_map_flags_check(flags);
+    if (error)
+        return error;
+    return enqueue_without_work(command_queue, CL_COMMAND_SVM_MAP, blocking_map,
+                                num_events_in_wait_list, event_wait_list, event);
+}
+
+cl_int CL_API_CALL clEnqueueSVMUnmap(cl_command_queue command_queue, void *svm_ptr,
+                                     cl_uint num_events_in_wait_list,
+                                     const cl_event *event_wait_list, cl_event *event)
+{
+    cl_int error = check_queue(command_queue);
+    if (error)
+        return error;
+    if (!svm_ptr)
+        return CL_INVALID_VALUE;
+    return enqueue_without_work(command_queue, CL_COMMAND_SVM_UNMAP, false, num_events_in_wait_list,
+                                event_wait_list, event);
+}
+
+/* Whether the range, or with size 0 the pointer, lies in one SVM allocation. */
+static bool is_in_allocation(const void *pointer, size_t size)
+{
+    struct sp_region_info region;
+    if (!sp_region_find(pointer, &region) || region.flags & SP_REGION_IS_BUFFER)
+        return false;
+    return sp_range_fits((size_t)((const char *)pointer - (const char *)region.start), size,
+                         region.bytes);
+}
+
+cl_int CL_API_CALL clEnqueueSVMMigrateMem(cl_command_queue command_queue, cl_uint num_svm_pointers,
+                                          const void **svm_pointers, const size_t *sizes,
+                                          cl_mem_migration_flags flags,
+                                          cl_uint num_events_in_wait_list,
+                                          const cl_event *event_wait_list, cl_event *event)
+{
+    cl_int error = check_queue(command_queue);
+    if (error)
+        return error;
+    if (num_svm_pointers == 0 || !svm_pointers)
+        return CL_INVALID_VALUE;
+    error = sp_migration_flags_check(flags);
+    if (error)
+        return error;
+    for (cl_uint i = 0; i < num_svm_pointers; i++)
+        if (!is_in_allocation(svm_pointers[i], sizes ? sizes[i] : 0))
+            return CL_INVALID_VALUE;
+    return enqueue_without_work(command_queue, CL_COMMAND_SVM_MIGRATE_MEM, false,
+                                num_events_in_wait_list, event_wait_list, event);
+}
