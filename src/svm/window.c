@@ -20,6 +20,10 @@
 #define WINDOW_BYTES (UINT64_C(4) << 40)
 #define WINDOW_MIN_BYTES (UINT64_C(64) << 20)
 
+/* Where no candidate is free the process is crowded (a sanitizer's shadow memory, say), and a smaller window goes
+ * wherever the system finds room. */
+#define WINDOW_ANYWHERE_BYTES (UINT64_C(256) << 30)
+
 /* Multiples of 2^44 below 2^47: free in ordinary processes, and each was seen to be accepted by
  * CUDA's cuMemAddressReserve in a device process (measured, docs/architecture.md). */
 static const uintptr_t window_candidates[] = {
@@ -38,15 +42,18 @@ static struct {
     struct sp_span **map;    /* one entry per granule; pages of it appear when used */
     struct extent *extents;  /* sorted by address */
     size_t num_extents, max_extents;
+    size_t num_spans;        /* taken and not given back */
 } window = {.lock = PTHREAD_RWLOCK_INITIALIZER};
 
+/* As a hint, not as a demand: a system call that is intercepted (by a sanitizer, say) may refuse or drop
+ * an address, and what comes back is checked anyway. */
 static void *reserve_at(uintptr_t address, size_t bytes)
 {
-    void *start = mmap((void *)address, bytes, PROT_NONE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    void *start =
+        mmap((void *)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start == MAP_FAILED)
         return NULL;
-    if (start != (void *)address) { /* kernels before 4.17 take the address for a hint */
+    if (start != (void *)address) {
         munmap(start, bytes);
         return NULL;
     }
@@ -75,7 +82,7 @@ static void *reserve(size_t bytes)
         if (start)
             return start;
     }
-    return reserve_anywhere(bytes);
+    return bytes <= WINDOW_ANYWHERE_BYTES ? reserve_anywhere(bytes) : NULL;
 }
 
 int sp_window_init(void)
@@ -119,18 +126,18 @@ void sp_window_range(uintptr_t *start, size_t *bytes)
     *bytes = window.granules * SP_GRANULE_BYTES;
 }
 
-/* Makes room for one more extent, so that giving back never fails: every span that is taken can
- * become one extent of its own. */
+/* Makes sure that giving back never fails: every span that is taken may become an extent of its own, this
+ * one too. */
 static int reserve_extent(void)
 {
-    if (window.num_extents + 1 < window.max_extents)
+    size_t needed = window.num_extents + window.num_spans + 1;
+    if (needed <= window.max_extents)
         return 0;
-    size_t capacity = window.max_extents * 2 + 2;
-    struct extent *extents = sp_realloc(window.extents, capacity * sizeof *extents);
+    struct extent *extents = sp_realloc(window.extents, 2 * needed * sizeof *extents);
     if (!extents)
         return -ENOMEM;
     window.extents = extents;
-    window.max_extents = capacity;
+    window.max_extents = 2 * needed;
     return 0;
 }
 
@@ -148,6 +155,7 @@ static int take_extent(size_t count, size_t *first)
             window.num_extents--;
             memmove(extent, extent + 1, (window.num_extents - i) * sizeof *extent);
         }
+        window.num_spans++;
         return 0;
     }
     return -ENOMEM;
@@ -155,6 +163,7 @@ static int take_extent(size_t count, size_t *first)
 
 static void give_back_extent(size_t first, size_t count)
 {
+    window.num_spans--;
     size_t low = 0, high = window.num_extents;
     while (low < high) {
         size_t middle = (low + high) / 2;
