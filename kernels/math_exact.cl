@@ -99,7 +99,7 @@ ALL_WIDTHS(NAN_FROM, float, uint, 0x7fc00000u)
 ALL_WIDTHS(NAN_FROM, double, ulong, 0x7ff8000000000000ul)
 
 /* Sign and magnitude, turned into one ordered line of integers, has neighbours one apart; the two zeros are the same
- * place on it. */
+ * place on it, and the step that ends there keeps the sign. */
 #define NEXTAFTER(n, T, I, sign)                                                                   \
     T##n OVERLOAD nextafter(T##n x, T##n y)                                                        \
     {                                                                                              \
@@ -107,7 +107,9 @@ ALL_WIDTHS(NAN_FROM, double, ulong, 0x7ff8000000000000ul)
         I##n place = bits < (I##n)0 ? (I##n)sign - bits : bits;                                    \
         place += x < y ? (I##n)1 : (I##n)-1;                                                       \
         I##n next = place < (I##n)0 ? (I##n)sign - place : place;                                  \
-        T##n result = x == y ? y : __builtin_astype(next, T##n);                                   \
+        T##n result = __builtin_astype(next, T##n);                                                \
+        result = result == (T##n)0 ? __builtin_elementwise_copysign(result, x) : result;           \
+        result = x == y ? y : result;                                                              \
         return ((x != x) | (y != y)) ? x + y : result;                                             \
     }
 ALL_WIDTHS(NEXTAFTER, float, int, INT_MIN)

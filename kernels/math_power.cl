@@ -50,7 +50,7 @@ static double OVERLOAD root(double x, int n)
     double high = 1.0 / n;
     double low = __builtin_fma(-high, (double)n, 1.0) * high;
     double result = __sp_libm_pow(x, high);
-    bool regular = x > 0 && x < INFINITY;
+    bool regular = x > 0 && x < INFINITY && result < INFINITY;
     return result + (regular ? result * (low * log(x)) : 0);
 }
 

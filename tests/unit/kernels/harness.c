@@ -1,0 +1,260 @@
+/* See harness.h. */
+#include "harness.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/BitReader.h>
+#include <llvm-c/Core.h>
+#include <llvm-c/ExecutionEngine.h>
+#include <llvm-c/Linker.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct harness {
+    LLVMContextRef context;
+    LLVMExecutionEngineRef engine; /* owns the module */
+};
+
+#define LIBM_PREFIX "__sp_libm_"
+
+static _Noreturn void fail(const char *what, const char *detail)
+{
+    fprintf(stderr, "%s: %s\n", what, detail ? detail : "");
+    exit(1);
+}
+
+/* Stand-ins for what samepage-cc replaces. */
+
+static _Thread_local struct harness_work_item current;
+static pthread_barrier_t group_barrier;
+static _Alignas(128) unsigned char group_scratch[8 * 1024];
+const void *harness_private;
+
+void harness_set_work_item(const struct harness_work_item *item)
+{
+    current = *item;
+}
+
+void *harness_group_scratch(void)
+{
+    return group_scratch;
+}
+
+#define DIMENSIONAL(name)                                                                          \
+    static size_t name##_0(void) { return current.name[0]; }                                       \
+    static size_t name##_1(void) { return current.name[1]; }                                       \
+    static size_t name##_2(void) { return current.name[2]; }
+DIMENSIONAL(local_id)
+DIMENSIONAL(group_id)
+DIMENSIONAL(local_size)
+DIMENSIONAL(enqueued_local_size)
+DIMENSIONAL(global_size)
+DIMENSIONAL(global_offset)
+DIMENSIONAL(num_groups)
+
+static uint32_t work_dim(void)
+{
+    return current.work_dim;
+}
+
+static void barrier(void)
+{
+    pthread_barrier_wait(&group_barrier);
+}
+
+static int is_local(const void *pointer)
+{
+    const unsigned char *byte = pointer;
+    return byte >= group_scratch && byte < group_scratch + sizeof(group_scratch);
+}
+
+static int is_private(const void *pointer)
+{
+    return pointer == harness_private;
+}
+
+#define ENTRIES(name)                                                                              \
+    {"__sp_" #name "_0", (void *)name##_0}, {"__sp_" #name "_1", (void *)name##_1},                \
+        {"__sp_" #name "_2", (void *)name##_2}
+static const struct {
+    const char *name;
+    void *address;
+} stand_ins[] = {
+    ENTRIES(local_id),      ENTRIES(group_id),
+    ENTRIES(local_size),    ENTRIES(enqueued_local_size),
+    ENTRIES(global_size),   ENTRIES(global_offset),
+    ENTRIES(num_groups),    {"__sp_work_dim", (void *)work_dim},
+    {"__sp_barrier", (void *)barrier}, {"__sp_group_scratch", (void *)harness_group_scratch},
+    {"__sp_is_local", (void *)is_local}, {"__sp_is_private", (void *)is_private},
+};
+
+struct work_item_thread {
+    struct harness_work_item item;
+    void (*body)(void *);
+    void *argument;
+};
+
+static void *run_work_item(void *p)
+{
+    struct work_item_thread *thread = p;
+    current = thread->item;
+    thread->body(thread->argument);
+    return NULL;
+}
+
+void harness_run_group(const struct harness_work_item *item, void (*body)(void *), void *argument)
+{
+    size_t count = item->local_size[0] * item->local_size[1] * item->local_size[2];
+    pthread_t *threads = calloc(count, sizeof(*threads));
+    struct work_item_thread *arguments = calloc(count, sizeof(*arguments));
+    pthread_barrier_init(&group_barrier, NULL, (unsigned)count);
+    for (size_t i = 0; i < count; i++) {
+        arguments[i] = (struct work_item_thread){*item, body, argument};
+        arguments[i].item.local_id[0] = i % item->local_size[0];
+        arguments[i].item.local_id[1] = i / item->local_size[0] % item->local_size[1];
+        arguments[i].item.local_id[2] = i / item->local_size[0] / item->local_size[1];
+        if (pthread_create(&threads[i], NULL, run_work_item, &arguments[i]))
+            fail("pthread_create", NULL);
+    }
+    for (size_t i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&group_barrier);
+    free(arguments);
+    free(threads);
+}
+
+/* From bitcode to code. */
+
+/* lazily: function bodies are read when something links them */
+static LLVMModuleRef parse(LLVMContextRef context, const char *path, bool lazily)
+{
+    LLVMMemoryBufferRef buffer;
+    LLVMModuleRef module;
+    char *message = NULL;
+    if (LLVMCreateMemoryBufferWithContentsOfFile(path, &buffer, &message))
+        fail(path, message);
+    if (lazily ? LLVMGetBitcodeModuleInContext2(context, buffer, &module) /* owns the buffer */
+               : LLVMParseBitcodeInContext2(context, buffer, &module))
+        fail(path, "not bitcode");
+    if (!lazily)
+        LLVMDisposeMemoryBuffer(buffer);
+    return module;
+}
+
+/* Every function and call in the C convention, and libm under its own names. */
+static void adapt_to_host(LLVMModuleRef module)
+{
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+        const char *name = LLVMGetValueName(f);
+        LLVMSetFunctionCallConv(f, LLVMCCallConv);
+        if (!strncmp(name, LIBM_PREFIX, strlen(LIBM_PREFIX))) {
+            char *plain = strdup(name + strlen(LIBM_PREFIX));
+            LLVMSetValueName2(f, plain, strlen(plain));
+            free(plain);
+        }
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+                if (LLVMIsACallInst(i))
+                    LLVMSetInstructionCallConv(i, LLVMCCallConv);
+    }
+}
+
+struct harness *harness_create(const char *bitcode_path)
+{
+    LLVMLinkInMCJIT();
+    LLVMInitializeNativeTarget();
+    LLVMInitializeNativeAsmPrinter();
+    struct harness *harness = calloc(1, sizeof(*harness));
+    harness->context = LLVMContextCreate();
+    LLVMModuleRef module = parse(harness->context, bitcode_path, false);
+    if (LLVMLinkModules2(module, parse(harness->context, SP_TEST_CPU_BC, true)))
+        fail(bitcode_path, "linking failed");
+
+    char *triple = LLVMGetDefaultTargetTriple();
+    char *cpu = LLVMGetHostCPUName();
+    char *features = LLVMGetHostCPUFeatures();
+    LLVMTargetRef target;
+    char *message = NULL;
+    if (LLVMGetTargetFromTriple(triple, &target, &message))
+        fail(triple, message);
+    LLVMTargetMachineRef machine
+        = LLVMCreateTargetMachine(target, triple, cpu, features, LLVMCodeGenLevelDefault,
+                                  LLVMRelocDefault, LLVMCodeModelDefault);
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
+    LLVMSetModuleDataLayout(module, layout);
+    LLVMSetTarget(module, triple);
+    adapt_to_host(module);
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+        if (LLVMIsDeclaration(f))
+            continue;
+        LLVMAddAttributeAtIndex(f, LLVMAttributeFunctionIndex,
+                                LLVMCreateStringAttribute(harness->context, "target-features", 15,
+                                                          features, (unsigned)strlen(features)));
+    }
+    if (LLVMVerifyModule(module, LLVMReturnStatusAction, &message))
+        fail(bitcode_path, message);
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef error = LLVMRunPasses(module, "default<O1>", machine, options);
+    if (error)
+        fail("passes", LLVMGetErrorMessage(error));
+    LLVMDisposePassBuilderOptions(options);
+
+    struct LLVMMCJITCompilerOptions jit;
+    LLVMInitializeMCJITCompilerOptions(&jit, sizeof(jit));
+    jit.OptLevel = 1;
+    if (LLVMCreateMCJITCompilerForModule(&harness->engine, module, &jit, sizeof(jit), &message))
+        fail("MCJIT", message);
+    for (size_t i = 0; i < sizeof(stand_ins) / sizeof(stand_ins[0]); i++) {
+        LLVMValueRef f = LLVMGetNamedFunction(module, stand_ins[i].name);
+        if (f)
+            LLVMAddGlobalMapping(harness->engine, f, stand_ins[i].address);
+    }
+    LLVMDisposeTargetData(layout);
+    LLVMDisposeTargetMachine(machine);
+    LLVMDisposeMessage(triple);
+    LLVMDisposeMessage(cpu);
+    LLVMDisposeMessage(features);
+    return harness;
+}
+
+void harness_destroy(struct harness *harness)
+{
+    if (!harness)
+        return;
+    LLVMDisposeExecutionEngine(harness->engine);
+    LLVMContextDispose(harness->context);
+    free(harness);
+}
+
+void *harness_function(struct harness *harness, const char *name)
+{
+    uint64_t address = LLVMGetFunctionAddress(harness->engine, name);
+    if (!address)
+        fail("no such function in the test", name);
+    return (void *)(uintptr_t)address;
+}
+
+void *harness_functionf(struct harness *harness, const char *format, ...)
+{
+    char name[128];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(name, sizeof(name), format, arguments);
+    va_end(arguments);
+    return harness_function(harness, name);
+}
+
+/* The generator splitmix64. */
+uint64_t harness_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
