@@ -1,0 +1,245 @@
+/* See code.h. Places of variables are found in the IR as LINK left it, before anything is removed;
+ * then the wanted kernels become work-group functions (workgroup/), and LLVM's own pipeline does
+ * the rest. */
+#include "compiler/cc/code.h"
+
+#include "compiler/cc/describe.h"
+#include "compiler/cc/layout.h"
+#include "compiler/cc/libm.h"
+#include "compiler/cc/module.h"
+#include "compiler/cc/object.h"
+#include "compiler/cc/target.h"
+#include "compiler/cc/workgroup/emit.h"
+#include "compiler/cc/workgroup/metadata.h"
+#include "compiler/cc/workgroup/prepare.h"
+#include "compiler/cpu_abi.h"
+
+#include <llvm-c/Target.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_WORK_GROUP_SIZE 1024u /* SP_MAX_WORK_GROUP_SIZE (docs/compiler-contract.md) */
+
+/* One wanted kernel on its way. */
+struct kernel {
+    LLVMValueRef function;
+    struct sp_kernel_info info;
+    struct sp_cc_layout locals;
+};
+
+struct work {
+    const struct sp_cc_code *code;
+    LLVMModuleRef module;
+    struct kernel *kernels;
+    struct sp_cc_layout globals;
+    LLVMTargetMachineRef machine;
+    bool optimise;
+};
+
+static bool has_option(const struct sp_cc_code *code, const char *option)
+{
+    for (size_t i = 0; i < code->options.count; i++)
+        if (!strcmp(code->options.items[i], option))
+            return true;
+    return false;
+}
+
+static bool is_wanted(const struct work *work, LLVMValueRef function)
+{
+    for (size_t i = 0; i < work->code->kernels.count; i++)
+        if (work->kernels[i].function == function)
+            return true;
+    return false;
+}
+
+static enum sp_cc_status find_kernels(struct work *work, struct sp_cc_text *log)
+{
+    for (size_t i = 0; i < work->code->kernels.count; i++) {
+        const char *name = work->code->kernels.items[i];
+        LLVMValueRef function = LLVMGetNamedFunction(work->module, name);
+        if (!function || !sp_ir_is_definition(function)) {
+            sp_cc_text_format(log, "error: the program has no kernel '%s'\n", name);
+            return SP_CC_BAD_REQUEST;
+        }
+        work->kernels[i].function = function;
+        sp_cc_describe(work->module, function, &work->kernels[i].info);
+        sp_cc_layout_locals(work->module, function, &work->kernels[i].locals);
+    }
+    sp_cc_layout_globals(work->module, &work->globals);
+    return SP_CC_OK;
+}
+
+/* Scopes narrower than the system become the system's: never weaker, and the same instructions on a
+ * CPU. */
+static void widen_atomics(LLVMValueRef function)
+{
+    LLVMBasicBlockRef block;
+    for (block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+        for (LLVMValueRef value = LLVMGetFirstInstruction(block); value;
+             value = LLVMGetNextInstruction(value)) {
+            bool access = LLVMIsALoadInst(value) || LLVMIsAStoreInst(value);
+            if (LLVMIsAFenceInst(value) || LLVMIsAAtomicRMWInst(value) ||
+                LLVMIsAAtomicCmpXchgInst(value) ||
+                (access && LLVMGetOrdering(value) != LLVMAtomicOrderingNotAtomic))
+                LLVMSetAtomicSingleThread(value, false);
+        }
+}
+
+static void keep_wanted(struct work *work)
+{
+    LLVMValueRef next;
+    for (LLVMValueRef f = LLVMGetFirstFunction(work->module); f; f = next) {
+        next = LLVMGetNextFunction(f);
+        if (!sp_ir_is_definition(f))
+            continue;
+        if (is_wanted(work, f))
+            widen_atomics(f);
+        else
+            LLVMDeleteFunction(f);
+    }
+}
+
+static void set_target(struct work *work)
+{
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(work->machine);
+    char *triple = LLVMGetTargetMachineTriple(work->machine);
+    LLVMSetModuleDataLayout(work->module, layout);
+    LLVMSetTarget(work->module, triple);
+    LLVMDisposeMessage(triple);
+    LLVMDisposeTargetData(layout);
+}
+
+static bool is_known(const uint64_t size[3])
+{
+    return size[0] && size[1] && size[2] && size[0] <= MAX_WORK_GROUP_SIZE &&
+           size[1] <= MAX_WORK_GROUP_SIZE && size[2] <= MAX_WORK_GROUP_SIZE &&
+           size[0] * size[1] * size[2] <= MAX_WORK_GROUP_SIZE;
+}
+
+/* The size that the kernel must be launched with, else the one asked for; 0 0 0 for any. */
+static void choose_size(const struct work *work, const struct kernel *kernel, uint64_t size[3])
+{
+    for (int d = 0; d < 3; d++)
+        size[d] = kernel->info.reqd_local_size[d];
+    if (!is_known(size))
+        memcpy(size, work->code->local_size, 3 * sizeof(uint64_t));
+    if (!is_known(size))
+        memset(size, 0, 3 * sizeof(uint64_t));
+}
+
+static void hide(LLVMValueRef function)
+{
+    LLVMSetLinkage(function, LLVMInternalLinkage);
+}
+
+static void form_work_group(struct work *work, const struct kernel *kernel, LLVMMetadataRef group,
+                            struct sp_kernel_code *result)
+{
+    struct sp_wg_environment env = {
+        .module = work->module,
+        .info = &kernel->info,
+        .locals = &kernel->locals,
+        .globals = &work->globals,
+        .access_group = group,
+        .vector_bits = sp_cc_target_vector_bits(),
+    };
+    uint64_t size[3];
+    struct sp_cc_text name = {0};
+    struct sp_wg_plan plan;
+    choose_size(work, kernel, size);
+    sp_cc_text_format(&name, SP_CPU_KERNEL_SYMBOL_PREFIX "%s", kernel->info.name);
+    sp_wg_plan_init(&plan, kernel->function, work->optimise);
+    if (size[0]) {
+        LLVMValueRef full = sp_wg_emit(&plan, &env, "full", size);
+        LLVMValueRef any = sp_wg_emit(&plan, &env, "any", NULL);
+        hide(full);
+        hide(any);
+        sp_wg_emit_choice(&env, name.bytes, size, full, any);
+    } else {
+        sp_wg_emit(&plan, &env, name.bytes, NULL);
+    }
+    result->context_item_bytes = plan.item_bytes;
+    result->context_fixed_bytes = 0;
+    result->preferred_multiple = env.vector_bits / 32;
+    sp_wg_plan_finish(&plan);
+    sp_cc_text_finish(&name);
+}
+
+/* The kernels as written are of no more use, and hold the last calls of functions that do not
+ * exist. */
+static void delete_kernels(struct work *work)
+{
+    for (size_t i = 0; i < work->code->kernels.count; i++)
+        if (work->kernels[i].function)
+            LLVMDeleteFunction(work->kernels[i].function);
+}
+
+static bool run(struct work *work, const char *passes, struct sp_cc_text *log)
+{
+    char *error = sp_ir_run_passes(work->module, passes, work->machine);
+    if (error)
+        sp_cc_text_format(log, "error: %s\n", error);
+    free(error);
+    return !error;
+}
+
+static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *results,
+                                  struct sp_cc_text *object, struct sp_cc_text *log)
+{
+    char *error;
+    LLVMMetadataRef group = sp_wg_access_group(LLVMGetModuleContext(work->module));
+    keep_wanted(work);
+    set_target(work);
+    error = sp_wg_prepare(work->module, work->machine);
+    if (error) {
+        sp_cc_text_format(log, "error: %s\n", error);
+        free(error);
+        return SP_CC_INTERNAL;
+    }
+    sp_ir_dump(work->module, "prepared");
+    for (size_t i = 0; i < work->code->kernels.count; i++) {
+        results[i].name = work->code->kernels.items[i];
+        form_work_group(work, &work->kernels[i], group, &results[i]);
+    }
+    delete_kernels(work);
+    sp_cc_add_globals_init(work->module, &work->globals);
+    sp_cc_bind_libm(work->module, sp_cc_target_vector_bits());
+    sp_ir_dump(work->module, "workgroup");
+    if (sp_cc_module_is_broken(work->module, "after work-group formation", log))
+        return SP_CC_INTERNAL;
+    if (!run(work, work->optimise ? "globaldce,default<O3>" : "globaldce,default<O1>", log))
+        return SP_CC_INTERNAL;
+    sp_ir_dump(work->module, "optimised");
+    return sp_cc_make_object(work->module, work->machine, object, log);
+}
+
+enum sp_cc_status sp_cc_code(const struct sp_cc_code *code, struct sp_cc_text *object,
+                             struct sp_kernel_code *results, struct sp_cc_text *log)
+{
+    struct work work = {.code = code, .optimise = !has_option(code, "-cl-opt-disable")};
+    LLVMContextRef context = sp_cc_context_create(log);
+    enum sp_cc_status status = SP_CC_BAD_REQUEST;
+    work.kernels = sp_cc_allocate(code->kernels.count * sizeof(*work.kernels));
+    work.machine = sp_cc_target_machine(work.optimise);
+    work.module = sp_cc_module_read(context, code->ir, log);
+    if (!work.machine) {
+        sp_cc_text_format(log, "error: this processor is not known to the compiler\n");
+        status = SP_CC_INTERNAL;
+    } else if (work.module) {
+        status = find_kernels(&work, log);
+        if (status == SP_CC_OK)
+            status = generate(&work, results, object, log);
+    }
+    for (size_t i = 0; i < code->kernels.count; i++) {
+        sp_cc_undescribe(&work.kernels[i].info);
+        sp_cc_layout_finish(&work.kernels[i].locals);
+    }
+    free(work.kernels);
+    sp_cc_layout_finish(&work.globals);
+    if (work.module)
+        LLVMDisposeModule(work.module);
+    if (work.machine)
+        LLVMDisposeTargetMachine(work.machine);
+    LLVMContextDispose(context);
+    return status;
+}

@@ -1,0 +1,191 @@
+/* See front.h. The source goes to clang's standard input, so that no path of ours shows in a
+ * diagnostic; clang's name for it, <stdin>, becomes <source>. Given headers lie in a fresh folder
+ * which is searched first and whose path is taken out of the log.
+ *
+ * The IR is made for spir64 with clang's own passes off: it is then the same on every processor,
+ * and still carries what -O2 knows (lifetimes, type-based aliasing). docs/compiler-contract.md says
+ * why. */
+#include "compiler/cc/front.h"
+
+#include "compiler/cc/tools.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LANGUAGE_DEFAULT "-cl-std=CL1.2" /* clBuildProgram: without -cl-std, OpenCL C 1.2 */
+
+/* What the devices offer, for all languages and versions (OpenCL C 3.0, 6.2.1; extension
+ * specification). clang defines the macros of exactly these. */
+static const char features[] =
+    "-cl-ext=-all,+cl_khr_fp64,+__opencl_c_fp64,+cl_khr_byte_addressable_store,"
+    "+cl_khr_global_int32_base_atomics,+cl_khr_global_int32_extended_atomics,"
+    "+cl_khr_local_int32_base_atomics,+cl_khr_local_int32_extended_atomics,"
+    "+cl_khr_int64_base_atomics,+cl_khr_int64_extended_atomics,+__opencl_c_int64,"
+    "+__opencl_c_generic_address_space,+__opencl_c_program_scope_global_variables,"
+    "+__opencl_c_work_group_collective_functions,+__opencl_c_atomic_order_acq_rel,"
+    "+__opencl_c_atomic_order_seq_cst,+__opencl_c_atomic_scope_device,"
+    "+__opencl_c_atomic_scope_all_devices";
+
+/* Options of clBuildProgram that clang does not know or that mean nothing to the front half. */
+static bool is_for_others(const char *option)
+{
+    static const char *const others[] = {
+        "-create-library",
+        "-enable-link-options",
+    };
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (!strcmp(option, others[i]))
+            return true;
+    return false;
+}
+
+static void command(const struct sp_cc_source *source, const char *headers, const char *output,
+                    const char *dependencies, struct sp_cc_strings *words)
+{
+    static const char *const fixed[] = {
+        "-x",
+        "cl",
+        "-target",
+        "spir64-unknown-unknown",
+        "-emit-llvm",
+        "-c",
+        "-O2",
+        "-Xclang",
+        "-disable-llvm-passes",
+        "-cl-kernel-arg-info",
+        "-fno-color-diagnostics",
+        "-U__IMAGE_SUPPORT__",
+        "-D__OPENCL_VERSION__=300",
+        "-Xclang",
+        features,
+    };
+    sp_cc_strings_add(words, sp_cc_tool_path("SAMEPAGE_CLANG", SP_CLANG));
+    for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+        sp_cc_strings_add(words, fixed[i]);
+    bool has_language = false;
+    for (size_t i = 0; i < source->options.count; i++)
+        has_language |= !strncmp(source->options.items[i], "-cl-std=", 8);
+    if (!has_language)
+        sp_cc_strings_add(words, LANGUAGE_DEFAULT);
+    sp_cc_strings_add(words, "-I");
+    sp_cc_strings_add(words, headers);
+    for (size_t i = 0; i < source->options.count; i++)
+        if (!is_for_others(source->options.items[i]))
+            sp_cc_strings_add(words, source->options.items[i]);
+    const char *const last[] = {"-MMD", "-MT", "source", "-MF", dependencies, "-o", output, "-"};
+    for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++)
+        sp_cc_strings_add(words, last[i]);
+}
+
+/* Adds `said` with every `from` replaced. */
+static void add_replaced(struct sp_cc_text *log, const char *said, const char *from, const char *to)
+{
+    for (const char *found; (found = strstr(said, from)); said = found + strlen(from)) {
+        sp_cc_text_add(log, said, (size_t)(found - said));
+        sp_cc_text_add(log, to, strlen(to));
+    }
+    sp_cc_text_add(log, said, strlen(said));
+}
+
+static void add_log(struct sp_cc_text *log, const struct sp_cc_text *said, const char *folder)
+{
+    if (!said->size)
+        return;
+    struct sp_cc_text named = {0}, prefix = {0};
+    sp_cc_text_format(&prefix, "%s/", folder);
+    add_replaced(&named, said->bytes, "<stdin>", "<source>");
+    add_replaced(log, named.bytes, prefix.bytes, "");
+    sp_cc_text_finish(&named);
+    sp_cc_text_finish(&prefix);
+}
+
+static void add_dependency(const char *path, const char *folder, struct sp_cc_strings *dependencies)
+{
+    char *absolute = realpath(path, NULL);
+    char *given = realpath(folder, NULL);
+    size_t length = given ? strlen(given) : 0;
+    if (absolute && given && !(!strncmp(absolute, given, length) && absolute[length] == '/'))
+        sp_cc_strings_add(dependencies, absolute);
+    free(absolute);
+    free(given);
+}
+
+/* Reads what -MMD wrote, a make rule: blanks in names behind a backslash, '$' doubled. */
+static void read_dependencies(const char *rule, const char *folder,
+                              struct sp_cc_strings *dependencies)
+{
+    rule = strchr(rule, ':');
+    struct sp_cc_text name = {0};
+    for (const char *at = rule ? rule + 1 : ""; *at || name.size; at++) {
+        if (at[0] == '\\' && (at[1] == ' ' || at[1] == '#')) {
+            sp_cc_text_add(&name, ++at, 1);
+        } else if (at[0] == '\\' && at[1] == '\n') {
+            at++;
+        } else if (at[0] == '$' && at[1] == '$') {
+            sp_cc_text_add(&name, ++at, 1);
+        } else if (*at && *at != ' ' && *at != '\n') {
+            sp_cc_text_add(&name, at, 1);
+        } else if (name.size) {
+            if (strcmp(name.bytes, "<stdin>") && strcmp(name.bytes, "-"))
+                add_dependency(name.bytes, folder, dependencies);
+            sp_cc_text_finish(&name);
+            if (!*at)
+                break;
+        }
+    }
+    sp_cc_text_finish(&name);
+}
+
+enum sp_cc_status sp_cc_compile(const struct sp_cc_source *source, struct sp_cc_text *bitcode,
+                                struct sp_cc_strings *dependencies, struct sp_cc_text *log)
+{
+    struct sp_cc_folder files = {0}, headers = {0};
+    struct sp_cc_text output = {0}, rule_path = {0}, rule = {0}, said = {0};
+    struct sp_cc_strings words = {0};
+    enum sp_cc_status status = SP_CC_INTERNAL;
+    if (sp_cc_folder_create(&files) || sp_cc_folder_create(&headers)) {
+        sp_cc_text_format(log, "error: no temporary folder can be made\n");
+        goto end;
+    }
+    for (size_t i = 0; i < source->header_names.count; i++) {
+        const char *text = source->header_texts.items[i];
+        int error = sp_cc_folder_write(&headers, source->header_names.items[i], text, strlen(text));
+        if (error) {
+            sp_cc_text_format(log, "error: header name '%s' %s\n", source->header_names.items[i],
+                              "is not a relative path without '..', or cannot be written");
+            status = SP_CC_SOURCE_ERROR;
+            goto end;
+        }
+    }
+    sp_cc_text_format(&output, "%s/out.bc", files.path);
+    sp_cc_text_format(&rule_path, "%s/out.d", files.path);
+    command(source, headers.path, output.bytes, rule_path.bytes, &words);
+    int exit_status = sp_cc_run_tool(&words, source->text, source->size, &said);
+    add_log(log, &said, headers.path);
+    if (exit_status < 0 || exit_status == 127) {
+        sp_cc_text_format(log, "error: clang cannot be run as %s\n", words.items[0]);
+        goto end;
+    }
+    if (exit_status) {
+        if (exit_status != 1)
+            sp_cc_text_format(log, "error: clang ended with status %d\n", exit_status);
+        status = SP_CC_SOURCE_ERROR;
+        goto end;
+    }
+    if (sp_cc_read_file(output.bytes, bitcode))
+        goto end;
+    if (!sp_cc_read_file(rule_path.bytes, &rule) && rule.size)
+        read_dependencies(rule.bytes, headers.path, dependencies);
+    status = SP_CC_OK;
+end:
+    sp_cc_folder_destroy(&files);
+    sp_cc_folder_destroy(&headers);
+    sp_cc_text_finish(&output);
+    sp_cc_text_finish(&rule_path);
+    sp_cc_text_finish(&rule);
+    sp_cc_text_finish(&said);
+    sp_cc_strings_finish(&words);
+    return status;
+}

@@ -1,0 +1,162 @@
+/* samepage-cc: the compiler process (protocol.h). Without arguments it serves requests that arrive
+ * on SP_CC_CONTROL_FD until that socket ends; with arguments it does one thing for people and the
+ * build (command_line.h).
+ *
+ * The server only accepts and forks: nothing that a request says is read here, so that nothing in
+ * it can harm a later one. LLVM is set up once, before the first fork. Each child leads a process
+ * group of its own; at the end of the control socket all groups are killed. */
+#include "compiler/cc/command_line.h"
+#include "compiler/cc/request.h"
+#include "compiler/cc/target.h"
+#include "compiler/cc/text.h"
+#include "compiler/protocol.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct server {
+    int control;     /* SP_CC_CONTROL_FD */
+    int signals;     /* signalfd of SIGCHLD */
+    pid_t *children; /* owned; each leads its own process group */
+    size_t num_children;
+};
+
+/* One hello with one descriptor: the descriptor, -EAGAIN for a message that is not such, -EPIPE at
+ * the end of the socket. */
+static int receive_hello(int control)
+{
+    struct sp_cc_hello hello;
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(4 * sizeof(int))];
+    } ancillary;
+    struct iovec data = {&hello, sizeof(hello)};
+    struct msghdr message = {.msg_iov = &data,
+                             .msg_iovlen = 1,
+                             .msg_control = &ancillary,
+                             .msg_controllen = sizeof(ancillary)};
+    ssize_t got = recvmsg(control, &message, MSG_CMSG_CLOEXEC);
+    if (got <= 0)
+        return got < 0 && errno == EINTR ? -EAGAIN : -EPIPE;
+    int fd = -1;
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+            continue;
+        size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count; i++) {
+            int each;
+            memcpy(&each, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
+            if (fd < 0)
+                fd = each;
+            else
+                close(each);
+        }
+    }
+    if (got == sizeof(hello) && hello.magic == SP_CC_MAGIC && hello.version == SP_CC_VERSION &&
+        fd >= 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -EAGAIN;
+}
+
+static _Noreturn void be_child(const struct server *server, int fd, pid_t parent)
+{
+    sigset_t none;
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    close(server->control);
+    close(server->signals);
+    sp_cc_serve(fd);
+    _exit(0);
+}
+
+static void start_child(struct server *server, int fd)
+{
+    pid_t parent = getpid();
+    pid_t child = fork();
+    if (child == 0)
+        be_child(server, fd, parent);
+    close(fd);
+    if (child < 0)
+        return;            /* the library sees the end of the socket */
+    setpgid(child, child); /* here too: whoever comes first */
+    server->children =
+        sp_cc_reallocate(server->children, (server->num_children + 1) * sizeof(*server->children));
+    server->children[server->num_children++] = child;
+}
+
+static void reap(struct server *server)
+{
+    struct signalfd_siginfo ignored;
+    pid_t child;
+    while (read(server->signals, &ignored, sizeof(ignored)) > 0)
+        ;
+    while ((child = waitpid(-1, NULL, WNOHANG)) > 0)
+        for (size_t i = 0; i < server->num_children; i++)
+            if (server->children[i] == child) {
+                kill(-child, SIGKILL); /* what the child may have left running */
+                server->children[i] = server->children[--server->num_children];
+                break;
+            }
+}
+
+static int serve(void)
+{
+    struct server server = {.control = SP_CC_CONTROL_FD};
+    sigset_t signals;
+    int type;
+    socklen_t length = sizeof(type);
+    if (getsockopt(server.control, SOL_SOCKET, SO_TYPE, &type, &length) || type != SOCK_SEQPACKET) {
+        fprintf(stderr, "samepage-cc: descriptor %d is no control socket; see --help\n",
+                server.control);
+        return 2;
+    }
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    server.signals = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (server.signals < 0)
+        return 1;
+    sp_cc_target_warm_up();
+    for (;;) {
+        struct pollfd fds[2] = {{.fd = server.control, .events = POLLIN},
+                                {.fd = server.signals, .events = POLLIN}};
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            break;
+        if (fds[1].revents)
+            reap(&server);
+        if (!fds[0].revents)
+            continue;
+        int fd = receive_hello(server.control);
+        if (fd >= 0)
+            start_child(&server, fd);
+        else if (fd == -EPIPE)
+            break;
+    }
+    for (size_t i = 0; i < server.num_children; i++)
+        kill(-server.children[i], SIGKILL);
+    while (waitpid(-1, NULL, 0) > 0)
+        ;
+    close(server.signals);
+    free(server.children);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return argc > 1 ? sp_cc_command_line(argc, argv) : serve();
+}

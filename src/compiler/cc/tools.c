@@ -1,0 +1,216 @@
+/* See tools.h. */
+#include "compiler/cc/tools.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Open folders that nftw may hold at once. */
+#define FOLDER_DEPTH 16
+
+int sp_cc_folder_create(struct sp_cc_folder *folder)
+{
+    const char *parent = getenv("TMPDIR");
+    struct sp_cc_text path = {0};
+    sp_cc_text_format(&path, "%s/samepage-cc-XXXXXX", parent && *parent ? parent : "/tmp");
+    if (!mkdtemp(path.bytes)) {
+        int error = -errno;
+        sp_cc_text_finish(&path);
+        return error;
+    }
+    folder->path = path.bytes;
+    return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+    (void)status;
+    (void)kind;
+    (void)place;
+    remove(path);
+    return 0;
+}
+
+void sp_cc_folder_destroy(struct sp_cc_folder *folder)
+{
+    if (!folder->path)
+        return;
+    nftw(folder->path, remove_entry, FOLDER_DEPTH, FTW_DEPTH | FTW_PHYS);
+    free(folder->path);
+    folder->path = NULL;
+}
+
+/* A relative name none of whose parts is empty, "." or "..". */
+static bool stays_inside(const char *name)
+{
+    for (const char *part = name;; part++) {
+        size_t length = strcspn(part, "/");
+        if (!length || (length == 1 && part[0] == '.') || (length == 2 && !memcmp(part, "..", 2)))
+            return false;
+        part += length;
+        if (!*part)
+            return true;
+    }
+}
+
+int sp_cc_folder_write(const struct sp_cc_folder *folder, const char *name, const void *bytes,
+                       size_t size)
+{
+    if (!stays_inside(name))
+        return -EINVAL;
+    struct sp_cc_text path = {0};
+    sp_cc_text_format(&path, "%s/%s", folder->path, name);
+    int error = 0;
+    for (char *slash = path.bytes + strlen(folder->path) + 1; (slash = strchr(slash, '/'));
+         slash++) {
+        *slash = 0;
+        if (mkdir(path.bytes, 0700) && errno != EEXIST)
+            error = -errno;
+        *slash = '/';
+    }
+    if (!error)
+        error = sp_cc_write_file(path.bytes, bytes, size);
+    sp_cc_text_finish(&path);
+    return error;
+}
+
+int sp_cc_write_file(const char *path, const void *bytes, size_t size)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return -errno;
+    int error = 0;
+    for (size_t done = 0; !error && done < size;) {
+        ssize_t written = write(fd, (const char *)bytes + done, size - done);
+        if (written >= 0)
+            done += (size_t)written;
+        else if (errno != EINTR)
+            error = -errno;
+    }
+    close(fd);
+    return error;
+}
+
+/* Adds what one read gives: 1, 0 at the end, -errno. */
+static int read_some(int fd, struct sp_cc_text *bytes)
+{
+    char buffer[65536];
+    ssize_t got = read(fd, buffer, sizeof(buffer));
+    if (got < 0)
+        return errno == EINTR ? 1 : -errno;
+    sp_cc_text_add(bytes, buffer, (size_t)got);
+    return got > 0;
+}
+
+int sp_cc_read_file(const char *path, struct sp_cc_text *bytes)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int more;
+    while ((more = read_some(fd, bytes)) > 0)
+        ;
+    close(fd);
+    return more;
+}
+
+const char *sp_cc_tool_path(const char *variable, const char *built_in)
+{
+    const char *path = getenv(variable);
+    return path && *path ? path : built_in;
+}
+
+static _Noreturn void become_tool(const struct sp_cc_strings *words, pid_t parent, int in, int err,
+                                  const struct itimerval *left)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(127);
+    /* The wall clock's limit is not inherited by fork, but kept by exec. */
+    setitimer(ITIMER_REAL, left, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    if (dup2(in, 0) < 0 || dup2(err, 1) < 0 || dup2(err, 2) < 0)
+        _exit(127);
+    execv(words->items[0], words->items);
+    _exit(127);
+}
+
+static void feed_and_listen(int in, int err, const char *input, size_t size,
+                            struct sp_cc_text *said)
+{
+    bool listening = true;
+    if (!size) {
+        close(in);
+        in = -1;
+    }
+    while (listening) {
+        struct pollfd fds[2] = {{.fd = err, .events = POLLIN}, {.fd = in, .events = POLLOUT}};
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            break;
+        if (fds[0].revents)
+            listening = read_some(err, said) > 0;
+        if (in >= 0 && fds[1].revents) {
+            ssize_t written = write(in, input, size);
+            if (written > 0) {
+                input += written;
+                size -= (size_t)written;
+            }
+            if ((written < 0 && errno != EAGAIN && errno != EINTR) || !size) {
+                close(in);
+                in = -1;
+            }
+        }
+    }
+    if (in >= 0)
+        close(in);
+}
+
+int sp_cc_run_tool(const struct sp_cc_strings *words, const void *input, size_t input_size,
+                   struct sp_cc_text *said)
+{
+    int in[2], err[2];
+    if (access(words->items[0], X_OK))
+        return -errno;
+    if (pipe2(in, O_CLOEXEC))
+        return -errno;
+    if (pipe2(err, O_CLOEXEC)) {
+        int error = -errno;
+        close(in[0]);
+        close(in[1]);
+        return error;
+    }
+    struct itimerval left;
+    getitimer(ITIMER_REAL, &left);
+    signal(SIGPIPE, SIG_IGN);
+    pid_t parent = getpid();
+    pid_t child = fork();
+    int error = child < 0 ? -errno : 0;
+    if (child == 0)
+        become_tool(words, parent, in[0], err[1], &left);
+    close(in[0]);
+    close(err[1]);
+    if (child < 0) {
+        close(in[1]);
+        close(err[0]);
+        return error;
+    }
+    fcntl(in[1], F_SETFL, O_NONBLOCK);
+    feed_and_listen(in[1], err[0], input, input_size, said);
+    close(err[0]);
+    int status;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return -errno;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}

@@ -1,0 +1,40 @@
+/* Running clang and ld.lld, and the fresh folder in which they leave files.
+ *
+ * A tool gets the limits that this process has, and dies with it. Its standard error is read into
+ * the log while its standard input is fed, so that neither side waits for the other. */
+#ifndef SP_COMPILER_CC_TOOLS_H
+#define SP_COMPILER_CC_TOOLS_H
+
+#include "compiler/cc/text.h"
+
+#include <stddef.h>
+
+struct sp_cc_folder {
+    char *path; /* owned */
+};
+
+/* Makes a folder of mode 700 under TMPDIR or /tmp. 0 or -errno. */
+int sp_cc_folder_create(struct sp_cc_folder *folder);
+
+/* Removes the folder and all in it. */
+void sp_cc_folder_destroy(struct sp_cc_folder *folder);
+
+/* Writes `name` below the folder, creating sub-folders. -EINVAL for a name that is empty, absolute,
+ * or leaves the folder. */
+int sp_cc_folder_write(const struct sp_cc_folder *folder, const char *name, const void *bytes,
+                       size_t size);
+
+/* The whole file. 0 or -errno. */
+int sp_cc_read_file(const char *path, struct sp_cc_text *bytes);
+int sp_cc_write_file(const char *path, const void *bytes, size_t size);
+
+/* Runs words->items with `input` at its standard input; what it says goes to `said`. Returns its
+ * exit status (0 to 255), 128 + the signal that ended it, or -errno where it could not be started.
+ */
+int sp_cc_run_tool(const struct sp_cc_strings *words, const void *input, size_t input_size,
+                   struct sp_cc_text *said);
+
+/* The path of a tool: the environment's, else the one found when this program was built. */
+const char *sp_cc_tool_path(const char *variable, const char *built_in);
+
+#endif

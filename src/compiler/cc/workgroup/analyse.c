@@ -1,0 +1,190 @@
+/* See analyse.h. The rules, in the order in which they apply:
+ *
+ * 1. The exits of a loop with a barrier, so that what follows the loop is not copied into each
+ * region that leaves it.
+ * 2. Header and exits of a uniform loop without barrier: the loop over work-items then lies inside
+ * it.
+ * 3. Header and exits of an innermost divergent loop: its iterations then run for all work-items
+ * that are still in it.
+ * 4. The immediate post-dominator of a divergent branch under which a leader lies: there the
+ * work-items wait for each other again. Repeated until nothing changes.
+ *
+ * Parted work-items each have a program counter; the region with the lowest number among them runs
+ * next, for those whose counter names it. That they are together again at a post-dominator needs
+ * its number to be above all numbers under the branch. Where the order cannot give that
+ * (irreducible control flow), all that the branch reaches is taken as parted, for ever; real
+ * barriers then get the highest numbers, so that all arrive before one passes. */
+#include "compiler/cc/workgroup/analyse.h"
+
+#include "compiler/cc/text.h"
+#include "compiler/cc/workgroup/prepare.h"
+
+#include <stdlib.h>
+
+static void find_real_leaders(struct sp_wg_analysis *analysis)
+{
+    const struct sp_wg_graph *graph = &analysis->graph;
+    for (uint32_t b = 0; b < graph->num_blocks; b++)
+        if (sp_wg_ends_with_barrier(graph->blocks[b]))
+            sp_bits_add(&analysis->real, graph->successors[b][0]);
+}
+
+static void lead_exits(struct sp_wg_analysis *analysis, const struct sp_wg_loop *loop)
+{
+    SP_BITS_EACH(b, &loop->blocks)
+    for (unsigned s = 0; s < 2; s++) {
+        uint32_t to = analysis->graph.successors[b][s];
+        if (to != SP_WG_NONE && !sp_bits_has(&loop->blocks, to))
+            sp_bits_add(&analysis->leaders, to);
+    }
+}
+
+/* Work-items may leave the loop, or go round it, at different times. */
+static bool loop_is_divergent(const struct sp_wg_analysis *analysis, const struct sp_wg_loop *loop)
+{
+    SP_BITS_EACH(b, &loop->blocks)
+    if (sp_bits_has(&analysis->uniformity.branches, b) &&
+        sp_bits_has(&analysis->uniformity.influence[b], loop->header))
+        return true;
+    return false;
+}
+
+static bool contains_divergent_loop(const struct sp_wg_analysis *analysis, uint32_t around)
+{
+    for (uint32_t l = 0; l < analysis->graph.num_loops; l++) {
+        const struct sp_wg_loop *loop = &analysis->graph.loops[l];
+        for (uint32_t p = loop->parent; p != SP_WG_NONE; p = analysis->graph.loops[p].parent)
+            if (p == around && loop_is_divergent(analysis, loop))
+                return true;
+    }
+    return false;
+}
+
+static void lead_loops(struct sp_wg_analysis *analysis, bool vectorise)
+{
+    for (uint32_t l = 0; l < analysis->graph.num_loops; l++) {
+        const struct sp_wg_loop *loop = &analysis->graph.loops[l];
+        if (sp_bits_meet(&loop->blocks, &analysis->real)) {
+            lead_exits(analysis, loop);
+            continue;
+        }
+        if (!vectorise)
+            continue;
+        bool divergent = loop_is_divergent(analysis, loop);
+        if (divergent ? contains_divergent_loop(analysis, l)
+                      : sp_bits_has(&analysis->uniformity.parted, loop->header))
+            continue;
+        sp_bits_add(&analysis->leaders, loop->header);
+        lead_exits(analysis, loop);
+    }
+}
+
+static void lead_post_dominators(struct sp_wg_analysis *analysis)
+{
+    const struct sp_wg_graph *graph = &analysis->graph;
+    for (bool changed = true; changed;) {
+        changed = false;
+        SP_BITS_EACH(b, &analysis->uniformity.branches)
+        {
+            uint32_t after = graph->post_dominator[b];
+            if (after == SP_WG_EXIT(graph) || sp_bits_has(&analysis->leaders, after) ||
+                !sp_bits_meet(&analysis->uniformity.influence[b], &analysis->leaders))
+                continue;
+            sp_bits_add(&analysis->leaders, after);
+            changed = true;
+        }
+    }
+}
+
+static void add_reachable(const struct sp_wg_graph *graph, uint32_t from, struct sp_bits *blocks)
+{
+    uint32_t *stack = sp_cc_allocate((graph->num_blocks + 2) * sizeof(uint32_t)), depth = 0;
+    stack[depth++] = from;
+    while (depth) {
+        uint32_t at = stack[--depth];
+        for (unsigned s = 0; s < 2; s++) {
+            uint32_t to = graph->successors[at][s];
+            if (to == SP_WG_NONE || sp_bits_has(blocks, to))
+                continue;
+            sp_bits_add(blocks, to);
+            stack[depth++] = to;
+        }
+    }
+    free(stack);
+}
+
+/* True where all leaders under the branch come before the place where its work-items meet. */
+static bool meets_in_order(const struct sp_wg_analysis *analysis, uint32_t branch)
+{
+    const struct sp_wg_graph *graph = &analysis->graph;
+    uint32_t after = graph->post_dominator[branch];
+    if (after == SP_WG_EXIT(graph))
+        return true;
+    SP_BITS_EACH(b, &analysis->uniformity.influence[branch])
+    if (sp_bits_has(&analysis->leaders, b) && analysis->numbers[b] >= analysis->numbers[after])
+        return false;
+    return true;
+}
+
+static void number_leaders(struct sp_wg_analysis *analysis)
+{
+    const struct sp_wg_graph *graph = &analysis->graph;
+    for (uint32_t b = 0; b < graph->num_blocks; b++) {
+        bool last = graph->irreducible && sp_bits_has(&analysis->real, b);
+        analysis->numbers[b] = graph->order[b] + (last ? graph->num_blocks : 0);
+    }
+}
+
+/* One round with `forced` taken as parted. True where it had to grow: then another round is needed.
+ */
+static bool analyse_once(struct sp_wg_analysis *analysis, bool vectorise, struct sp_bits *forced)
+{
+    const struct sp_wg_graph *graph = &analysis->graph;
+    bool grown = false;
+    sp_wg_uniformity_init(&analysis->uniformity, graph, forced);
+    sp_bits_clear(&analysis->leaders);
+    sp_bits_add(&analysis->leaders, 0);
+    sp_bits_unite(&analysis->leaders, &analysis->real);
+    lead_loops(analysis, vectorise && !graph->irreducible);
+    lead_post_dominators(analysis);
+    SP_BITS_EACH(b, &analysis->uniformity.branches)
+    {
+        if (!sp_bits_meet(&analysis->uniformity.influence[b], &analysis->leaders) ||
+            (meets_in_order(analysis, b) && !graph->irreducible))
+            continue;
+        struct sp_bits reached = sp_bits_create(graph->num_blocks);
+        add_reachable(graph, b, &reached);
+        grown |= sp_bits_unite(forced, &reached);
+        sp_bits_finish(&reached);
+    }
+    sp_bits_copy(&analysis->masked, &analysis->leaders);
+    sp_bits_intersect(&analysis->masked, &analysis->uniformity.parted);
+    return grown;
+}
+
+void sp_wg_analysis_init(struct sp_wg_analysis *analysis, LLVMValueRef kernel, bool vectorise)
+{
+    *analysis = (struct sp_wg_analysis){0};
+    sp_wg_graph_init(&analysis->graph, kernel);
+    uint32_t n = analysis->graph.num_blocks;
+    struct sp_bits forced = sp_bits_create(n);
+    analysis->leaders = sp_bits_create(n);
+    analysis->real = sp_bits_create(n);
+    analysis->masked = sp_bits_create(n);
+    analysis->numbers = sp_cc_allocate(n * sizeof(uint32_t));
+    find_real_leaders(analysis);
+    number_leaders(analysis);
+    while (analyse_once(analysis, vectorise, &forced))
+        sp_wg_uniformity_finish(&analysis->uniformity, &analysis->graph);
+    sp_bits_finish(&forced);
+}
+
+void sp_wg_analysis_finish(struct sp_wg_analysis *analysis)
+{
+    sp_wg_uniformity_finish(&analysis->uniformity, &analysis->graph);
+    sp_wg_graph_finish(&analysis->graph);
+    sp_bits_finish(&analysis->leaders);
+    sp_bits_finish(&analysis->real);
+    sp_bits_finish(&analysis->masked);
+    free(analysis->numbers);
+}

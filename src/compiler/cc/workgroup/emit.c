@@ -1,0 +1,659 @@
+/* See emit.h. The function's shape:
+ *
+ *   entry      sizes, arguments and bases of context arrays; one alloca for each variable
+ *   region     for each, a loop nest over z, y, x around a copy of its blocks; x is innermost
+ *   after      which region is next: the only exit, the one that all work-items chose, or the
+ * lowest counter
+ *
+ * In a loop body a context variable is loaded into its alloca first and stored back last, on every
+ * path, so that the accesses are plain and the alloca becomes a register. A uniform variable has
+ * two allocas: work-items start from the value before the loop and write the other one, so that "k
+ * = k + 1" counts once and not once per work-item. */
+#include "compiler/cc/workgroup/emit.h"
+
+#include "compiler/cc/print.h"
+#include "compiler/cc/text.h"
+#include "compiler/cc/workgroup/metadata.h"
+#include "compiler/cc/workgroup/prepare.h"
+#include "compiler/cpu_abi.h"
+
+#include <llvm-c/Target.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The counter of a work-item that has ended: above all numbers of regions. */
+#define END_NUMBER UINT32_MAX
+
+/* With known sizes, context arrays up to so many bytes in all lie on the stack: LLVM then sees that
+ * nobody else reads them, and keeps most in registers. */
+#define STACK_LIMIT 65536u
+
+struct emitter {
+    const struct sp_wg_plan *plan;
+    const struct sp_wg_environment *env;
+    LLVMContextRef context;
+    LLVMBuilderRef entry; /* before the entry block's end */
+    LLVMBuilderRef at;    /* where the current region is written */
+    LLVMTypeRef i8, i32, i64, pointer;
+    LLVMValueRef function, launch, group[3], scratch;
+    LLVMValueRef work_dim, local_size[3], enqueued_size[3], global_size[3], global_offset[3],
+        num_groups[3];
+    LLVMValueRef local_bytes, context_base, context_bytes, capacity;
+    LLVMValueRef *arguments; /* by parameter */
+    LLVMValueRef *scalars; /* by variable: the alloca; of a SHARED one, its value between regions */
+    LLVMValueRef *work;    /* of a SHARED variable: its value inside a region */
+    LLVMValueRef *arrays;  /* by variable: the start of its context array */
+    LLVMValueRef counters; /* the array of program counters */
+    LLVMValueRef next;     /* alloca: the number of the region that a work-item goes to */
+    LLVMValueRef least;    /* alloca: the lowest of these */
+    LLVMBasicBlockRef *starts; /* by region; the last is the function's end */
+    const struct sp_wg_region *region;
+    LLVMBasicBlockRef latch;  /* of the x loop of the current region */
+    LLVMValueRef local_id[3]; /* in the current region */
+    LLVMValueRef index;       /* of the work-item in context arrays */
+    struct sp_map
+        values; /* instruction, or block, of the kernel to its copy in the current region */
+};
+
+static LLVMValueRef number(const struct emitter *e, uint64_t value)
+{
+    return LLVMConstInt(e->i64, value, false);
+}
+
+static LLVMBasicBlockRef new_block(const struct emitter *e, const char *name)
+{
+    return LLVMAppendBasicBlockInContext(e->context, e->function, name);
+}
+
+static LLVMValueRef byte_address(const struct emitter *e, LLVMBuilderRef builder, LLVMValueRef base,
+                                 LLVMValueRef offset)
+{
+    return LLVMBuildInBoundsGEP2(builder, e->i8, base, &offset, 1, "");
+}
+
+/* A load of what stays the same while the kernel runs. */
+static LLVMValueRef load_fixed(const struct emitter *e, LLVMTypeRef type, LLVMValueRef base,
+                               uint64_t offset, unsigned alignment)
+{
+    LLVMValueRef load =
+        LLVMBuildLoad2(e->entry, type, byte_address(e, e->entry, base, number(e, offset)), "");
+    LLVMSetAlignment(load, alignment);
+    LLVMSetMetadata(load, LLVMGetMDKindIDInContext(e->context, "invariant.load", 14),
+                    LLVMMetadataAsValue(e->context, LLVMMDNodeInContext2(e->context, NULL, 0)));
+    return load;
+}
+
+static LLVMValueRef minimum(LLVMBuilderRef builder, LLVMValueRef a, LLVMValueRef b)
+{
+    return LLVMBuildSelect(builder, LLVMBuildICmp(builder, LLVMIntULT, a, b, ""), a, b, "");
+}
+
+static LLVMValueRef round_up(const struct emitter *e, LLVMValueRef value, uint64_t to)
+{
+    return LLVMBuildAnd(e->entry, LLVMBuildAdd(e->entry, value, number(e, to - 1), ""),
+                        number(e, ~(to - 1)), "");
+}
+
+#define LAUNCH_FIELD(e, type, member)                                                              \
+    load_fixed(e, type, (e)->launch, offsetof(struct sp_cpu_launch, member), 8)
+
+static void load_sizes(struct emitter *e, const uint64_t *known)
+{
+    LLVMValueRef items = number(e, 1);
+    e->work_dim = LAUNCH_FIELD(e, e->i32, work_dim);
+    e->local_bytes = LAUNCH_FIELD(e, e->i64, local_bytes);
+    for (int d = 0; d < 3; d++) {
+        e->global_offset[d] = LAUNCH_FIELD(e, e->i64, global_offset[d]);
+        e->global_size[d] = LAUNCH_FIELD(e, e->i64, global_size[d]);
+        e->num_groups[d] = LAUNCH_FIELD(e, e->i64, num_groups[d]);
+        e->enqueued_size[d] = known ? number(e, known[d]) : LAUNCH_FIELD(e, e->i64, local_size[d]);
+        LLVMValueRef done = LLVMBuildMul(e->entry, e->group[d], e->enqueued_size[d], "");
+        LLVMValueRef left = LLVMBuildSub(e->entry, e->global_size[d], done, "");
+        e->local_size[d] =
+            known ? e->enqueued_size[d] : minimum(e->entry, e->enqueued_size[d], left);
+        /* The largest group is no larger than the NDRange. */
+        LLVMValueRef largest =
+            known ? e->enqueued_size[d] : minimum(e->entry, e->enqueued_size[d], e->global_size[d]);
+        items = LLVMBuildMul(e->entry, items, largest, "");
+    }
+    e->capacity = round_up(e, items, SP_CPU_CONTEXT_ROUND);
+    e->context_base = byte_address(e, e->entry, e->scratch, e->local_bytes);
+    e->context_bytes = LLVMBuildMul(e->entry, e->capacity, number(e, e->plan->item_bytes), "");
+}
+
+static void load_arguments(struct emitter *e)
+{
+    LLVMValueRef kernel = e->plan->analysis.graph.function;
+    LLVMValueRef block = LAUNCH_FIELD(e, e->pointer, args);
+    unsigned byval = LLVMGetEnumAttributeKindForName("byval", 5);
+    e->arguments = sp_cc_allocate(LLVMCountParams(kernel) * sizeof(LLVMValueRef));
+    for (unsigned i = 0; i < LLVMCountParams(kernel); i++) {
+        const struct sp_arg_info *arg = &e->env->info->args[i];
+        LLVMTypeRef type = LLVMTypeOf(LLVMGetParam(kernel, i));
+        if (arg->kind == SP_ARG_LOCAL) {
+            LLVMValueRef offset = load_fixed(e, e->i64, block, arg->offset, 8);
+            e->arguments[i] = LLVMBuildAddrSpaceCast(
+                e->entry, byte_address(e, e->entry, e->scratch, offset), type, "");
+        } else if (LLVMGetEnumAttributeAtIndex(kernel, i + 1, byval)) {
+            e->arguments[i] = byte_address(e, e->entry, block, number(e, arg->offset));
+        } else {
+            e->arguments[i] = load_fixed(e, type, block, arg->offset, arg->align);
+        }
+    }
+}
+
+/* The type in which a variable lies in the context: a single bit takes a byte, as vectors of bits
+ * in memory do not vectorise. */
+static LLVMTypeRef context_type(const struct emitter *e, LLVMTypeRef type)
+{
+    return LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) == 1 ? e->i8
+                                                                                          : type;
+}
+
+static LLVMValueRef make_array(struct emitter *e, LLVMTypeRef type, uint64_t item_offset,
+                               uint64_t stack_items)
+{
+    if (stack_items) {
+        LLVMValueRef array = LLVMBuildAlloca(e->entry, LLVMArrayType2(type, stack_items), "");
+        LLVMSetAlignment(array, SP_CPU_CONTEXT_ROUND);
+        return array;
+    }
+    LLVMValueRef offset = LLVMBuildMul(e->entry, e->capacity, number(e, item_offset), "");
+    return byte_address(e, e->entry, e->context_base, offset);
+}
+
+static void make_variables(struct emitter *e, const uint64_t *known)
+{
+    const struct sp_wg_plan *plan = e->plan;
+    uint32_t n = plan->num_variables;
+    uint64_t stack_items = 0;
+    if (known) {
+        uint64_t items = known[0] * known[1] * known[2];
+        if (items <= STACK_LIMIT && items * plan->item_bytes <= STACK_LIMIT)
+            stack_items = sp_ir_align_up(items, SP_CPU_CONTEXT_ROUND);
+    }
+    e->scalars = sp_cc_allocate(n * sizeof(LLVMValueRef));
+    e->work = sp_cc_allocate(n * sizeof(LLVMValueRef));
+    e->arrays = sp_cc_allocate(n * sizeof(LLVMValueRef));
+    e->next = LLVMBuildAlloca(e->entry, e->i32, "next");
+    e->least = LLVMBuildAlloca(e->entry, e->i32, "least");
+    for (uint32_t v = 0; v < n; v++) {
+        const struct sp_wg_variable *variable = &plan->variables[v];
+        if (variable->kind != SP_WG_ARRAY)
+            e->scalars[v] = LLVMBuildAlloca(e->entry, variable->type, "");
+        if (variable->kind == SP_WG_SHARED)
+            e->work[v] = LLVMBuildAlloca(e->entry, variable->type, "");
+        if (variable->kind == SP_WG_CONTEXT)
+            e->arrays[v] =
+                make_array(e, context_type(e, variable->type), variable->item_offset, stack_items);
+        /* An address that is taken must lie where __sp_is_private finds it: in the context. */
+        if (variable->kind == SP_WG_ARRAY)
+            e->arrays[v] = make_array(e, variable->type, variable->item_offset, 0);
+    }
+    if (plan->counters)
+        e->counters = make_array(e, e->i32, plan->counter_offset, stack_items);
+}
+
+static LLVMValueRef place_of_global(LLVMValueRef global, void *data)
+{
+    struct emitter *e = data;
+    const struct sp_cc_place *place = sp_cc_layout_find(e->env->locals, global);
+    LLVMValueRef base = e->scratch;
+    if (!place) {
+        place = sp_cc_layout_find(e->env->globals, global);
+        if (!place)
+            return NULL;
+        base = LAUNCH_FIELD(e, e->pointer, globals);
+    }
+    LLVMValueRef address = byte_address(e, e->entry, base, number(e, place->offset));
+    return LLVMBuildAddrSpaceCast(e->entry, address, LLVMTypeOf(global), "");
+}
+
+static LLVMValueRef map_operand(struct emitter *e, LLVMValueRef value)
+{
+    LLVMValueRef copy = sp_map_get(&e->values, value);
+    if (copy)
+        return copy;
+    if (LLVMIsAArgument(value)) {
+        LLVMValueRef kernel = e->plan->analysis.graph.function;
+        for (unsigned i = 0; i < LLVMCountParams(kernel); i++)
+            if (LLVMGetParam(kernel, i) == value)
+                return e->arguments[i];
+    }
+    if (LLVMIsAAllocaInst(value)) {
+        uint32_t index = sp_wg_variable_index(e->plan, value);
+        return e->work[index] ? e->work[index] : e->scalars[index];
+    }
+    if (LLVMIsConstant(value) && !LLVMIsAFunction(value))
+        return sp_ir_rebuild_constant(e->at, value, place_of_global, e);
+    return value;
+}
+
+/* True where name is prefix and a dimension, which goes to *d. */
+static bool names_dimension(const char *name, const char *prefix, int *d)
+{
+    size_t length = strlen(prefix);
+    if (strncmp(name, prefix, length) || name[length] < '0' || name[length] > '2' ||
+        name[length + 1])
+        return false;
+    *d = name[length] - '0';
+    return true;
+}
+
+/* True where an address lies in [base, base + bytes). */
+static LLVMValueRef is_inside(struct emitter *e, LLVMValueRef pointer, LLVMValueRef base,
+                              LLVMValueRef bytes)
+{
+    LLVMValueRef distance = LLVMBuildSub(e->at, LLVMBuildPtrToInt(e->at, pointer, e->i64, ""),
+                                         LLVMBuildPtrToInt(e->at, base, e->i64, ""), "");
+    return LLVMBuildZExt(e->at, LLVMBuildICmp(e->at, LLVMIntULT, distance, bytes, ""), e->i32, "");
+}
+
+/* The value of a call of docs/compiler-contract.md's table, or NULL for another call. */
+static LLVMValueRef replace_call(struct emitter *e, LLVMValueRef call)
+{
+    const char *name = sp_ir_callee(call);
+    const struct {
+        const char *prefix;
+        LLVMValueRef *values;
+    } tables[] = {
+        {"__sp_local_id_", e->local_id},       {"__sp_group_id_", e->group},
+        {"__sp_local_size_", e->local_size},   {"__sp_enqueued_local_size_", e->enqueued_size},
+        {"__sp_global_size_", e->global_size}, {"__sp_global_offset_", e->global_offset},
+        {"__sp_num_groups_", e->num_groups},
+    };
+    int d;
+    if (!name)
+        return NULL;
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        if (names_dimension(name, tables[i].prefix, &d))
+            return tables[i].values[d];
+    if (!strcmp(name, "__sp_work_dim"))
+        return e->work_dim;
+    if (!strcmp(name, SP_GROUP_SCRATCH_NAME)) {
+        LLVMValueRef place = place_of_global(LLVMGetCalledValue(call), e);
+        return place ? LLVMBuildAddrSpaceCast(e->entry, place, LLVMTypeOf(call), "") : NULL;
+    }
+    if (!strcmp(name, "__sp_is_local"))
+        return is_inside(e, map_operand(e, LLVMGetOperand(call, 0)), e->scratch, e->local_bytes);
+    if (!strcmp(name, "__sp_is_private"))
+        return is_inside(e, map_operand(e, LLVMGetOperand(call, 0)), e->context_base,
+                         e->context_bytes);
+    if (!strcmp(name, "printf")) {
+        unsigned count = LLVMGetNumArgOperands(call);
+        LLVMValueRef *operands = sp_cc_allocate(count * sizeof(LLVMValueRef));
+        for (unsigned i = 0; i < count; i++)
+            operands[i] = map_operand(e, LLVMGetOperand(call, i));
+        LLVMValueRef result =
+            sp_cc_emit_print(e->env->module, e->at, e->entry, e->launch, operands, count);
+        free(operands);
+        return result;
+    }
+    return NULL;
+}
+
+static void copy_instruction(struct emitter *e, LLVMValueRef value)
+{
+    if (LLVMIsAAllocaInst(value) || sp_ir_calls(value, SP_BARRIER_NAME))
+        return;
+    LLVMValueRef copy = LLVMIsACallInst(value) ? replace_call(e, value) : NULL;
+    if (!copy) {
+        copy = LLVMInstructionClone(value);
+        for (int i = 0; i < LLVMGetNumOperands(value); i++)
+            LLVMSetOperand(copy, (unsigned)i, map_operand(e, LLVMGetOperand(value, (unsigned)i)));
+        LLVMInsertIntoBuilder(e->at, copy);
+        if (LLVMIsALoadInst(copy) || LLVMIsAStoreInst(copy) || LLVMIsACallInst(copy))
+            sp_wg_mark_access(e->context, copy, e->env->access_group);
+    }
+    sp_map_set(&e->values, value, copy);
+}
+
+static uint32_t number_of(const struct sp_wg_plan *plan, uint32_t region)
+{
+    return region == plan->num_regions ? END_NUMBER
+                                       : plan->analysis.numbers[plan->regions[region].leader];
+}
+
+/* The block that a path of the region goes on to: a copy, or one that notes the choice and ends the
+ * work-item's turn. */
+static LLVMBasicBlockRef path_to(struct emitter *e, uint32_t block)
+{
+    const struct sp_wg_plan *plan = e->plan;
+    bool ends = block == SP_WG_NONE || sp_bits_has(&plan->analysis.leaders, block);
+    if (!ends)
+        return sp_map_get(&e->values, plan->analysis.graph.blocks[block]);
+    if (!e->region->counts && sp_bits_count(&e->region->exits) == 1)
+        return e->latch;
+    uint32_t region = block == SP_WG_NONE ? plan->num_regions : plan->region_of[block];
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(e->at);
+    LLVMBasicBlockRef leave = new_block(e, "leave");
+    LLVMPositionBuilderAtEnd(e->at, leave);
+    LLVMBuildStore(e->at, LLVMConstInt(e->i32, number_of(plan, region), false), e->next);
+    LLVMBuildBr(e->at, e->latch);
+    LLVMPositionBuilderAtEnd(e->at, here);
+    return leave;
+}
+
+static void copy_block(struct emitter *e, uint32_t block)
+{
+    const struct sp_wg_graph *graph = &e->plan->analysis.graph;
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(graph->blocks[block]);
+    const uint32_t *to = graph->successors[block];
+    LLVMPositionBuilderAtEnd(e->at, sp_map_get(&e->values, graph->blocks[block]));
+    for (LLVMValueRef value = LLVMGetFirstInstruction(graph->blocks[block]); value != end;
+         value = LLVMGetNextInstruction(value))
+        copy_instruction(e, value);
+    LLVMBasicBlockRef first = path_to(e, to[0]);
+    if (to[0] == SP_WG_NONE || to[1] == SP_WG_NONE) {
+        LLVMBuildBr(e->at, first);
+        return;
+    }
+    LLVMBasicBlockRef second = path_to(e, to[1]);
+    LLVMBuildCondBr(e->at, map_operand(e, LLVMGetCondition(end)), first, second);
+}
+
+static bool is_loaded(const struct sp_wg_region *region, uint32_t variable)
+{
+    return sp_bits_has(&region->exposed, variable) ||
+           (sp_bits_has(&region->written, variable) && sp_bits_has(&region->live_out, variable) &&
+            (region->masked || !sp_bits_has(&region->defined, variable)));
+}
+
+static bool is_stored(const struct sp_wg_region *region, uint32_t variable)
+{
+    return sp_bits_has(&region->written, variable) && sp_bits_has(&region->live_out, variable);
+}
+
+static LLVMValueRef context_element(const struct emitter *e, uint32_t variable)
+{
+    LLVMTypeRef type = context_type(e, e->plan->variables[variable].type);
+    LLVMValueRef index = e->index;
+    return LLVMBuildInBoundsGEP2(e->at, type, e->arrays[variable], &index, 1, "");
+}
+
+static void load_variable(struct emitter *e, uint32_t v)
+{
+    LLVMTypeRef type = e->plan->variables[v].type, held = context_type(e, type);
+    LLVMValueRef value = LLVMBuildLoad2(e->at, held, context_element(e, v), "");
+    sp_wg_mark_access(e->context, value, e->env->access_group);
+    if (held != type)
+        value = LLVMBuildTrunc(e->at, value, type, "");
+    LLVMBuildStore(e->at, value, e->scalars[v]);
+}
+
+static void store_variable(struct emitter *e, uint32_t v)
+{
+    LLVMTypeRef type = e->plan->variables[v].type, held = context_type(e, type);
+    LLVMValueRef value = LLVMBuildLoad2(e->at, type, e->scalars[v], "");
+    if (held != type)
+        value = LLVMBuildZExt(e->at, value, held, "");
+    sp_wg_mark_access(e->context, LLVMBuildStore(e->at, value, context_element(e, v)),
+                      e->env->access_group);
+}
+
+/* One loop of the nest: its header with the id of dimension d, its latch, and the block behind it.
+ */
+struct nest {
+    LLVMBasicBlockRef header[3], latch[3], after;
+    LLVMValueRef id[3];
+};
+
+static void open_nest(struct emitter *e, struct nest *nest)
+{
+    for (int d = 2; d >= 0; d--) {
+        LLVMBasicBlockRef from = LLVMGetInsertBlock(e->at);
+        LLVMValueRef zero = number(e, 0);
+        nest->header[d] = new_block(e, d == 0 ? "x" : d == 1 ? "y" : "z");
+        LLVMBuildBr(e->at, nest->header[d]);
+        LLVMPositionBuilderAtEnd(e->at, nest->header[d]);
+        nest->id[d] = LLVMBuildPhi(e->at, e->i64, "");
+        LLVMAddIncoming(nest->id[d], &zero, &from, 1);
+        e->local_id[d] = nest->id[d];
+        if (d == 1) {
+            LLVMValueRef row = LLVMBuildMul(e->at, nest->id[2], e->local_size[1], "");
+            row = LLVMBuildAdd(e->at, row, nest->id[1], "");
+            e->index = LLVMBuildMul(e->at, row, e->local_size[0], "");
+        }
+    }
+    e->index = LLVMBuildAdd(e->at, e->index, nest->id[0], "");
+    for (int d = 0; d < 3; d++)
+        nest->latch[d] = new_block(e, "latch");
+    nest->after = new_block(e, "after");
+    e->latch = nest->latch[0];
+}
+
+/* The builder is at the end of the x latch. */
+static void close_nest(struct emitter *e, struct nest *nest)
+{
+    for (int d = 0; d < 3; d++) {
+        LLVMBasicBlockRef here = nest->latch[d];
+        LLVMPositionBuilderAtEnd(e->at, here);
+        LLVMValueRef id = LLVMBuildAdd(e->at, nest->id[d], number(e, 1), "");
+        LLVMSetNUW(id, true);
+        LLVMSetNSW(id, true);
+        LLVMAddIncoming(nest->id[d], &id, &here, 1);
+        LLVMValueRef more = LLVMBuildICmp(e->at, LLVMIntULT, id, e->local_size[d], "");
+        LLVMValueRef branch = LLVMBuildCondBr(e->at, more, nest->header[d],
+                                              d == 2 ? nest->after : nest->latch[d + 1]);
+        if (d == 0)
+            sp_wg_mark_loop(e->context, branch, e->env->access_group);
+    }
+    LLVMPositionBuilderAtEnd(e->at, nest->after);
+}
+
+static LLVMValueRef counter_address(const struct emitter *e)
+{
+    LLVMValueRef index = e->index;
+    return LLVMBuildInBoundsGEP2(e->at, e->i32, e->counters, &index, 1, "");
+}
+
+/* The first part of the body: variables, and under a mask the question whether this work-item is
+ * here. */
+static void begin_item(struct emitter *e, LLVMValueRef *uniform_before, LLVMBasicBlockRef body)
+{
+    const struct sp_wg_plan *plan = e->plan;
+    for (uint32_t v = 0; v < plan->num_variables; v++) {
+        const struct sp_wg_variable *variable = &plan->variables[v];
+        if (variable->kind == SP_WG_CONTEXT && is_loaded(e->region, v))
+            load_variable(e, v);
+        if (uniform_before[v])
+            LLVMBuildStore(e->at, uniform_before[v], e->work[v]);
+        if (variable->kind == SP_WG_ARRAY) {
+            LLVMValueRef offset = LLVMBuildMul(e->at, e->index, number(e, variable->size), "");
+            sp_map_set(&e->values, variable->alloca, byte_address(e, e->at, e->arrays[v], offset));
+        }
+    }
+    if (!e->region->masked) {
+        LLVMBuildBr(e->at, body);
+        return;
+    }
+    LLVMValueRef counter = LLVMBuildLoad2(e->at, e->i32, counter_address(e), "");
+    sp_wg_mark_access(e->context, counter, e->env->access_group);
+    LLVMBuildStore(e->at, counter, e->next);
+    uint32_t here = plan->analysis.numbers[e->region->leader];
+    LLVMValueRef is_here =
+        LLVMBuildICmp(e->at, LLVMIntEQ, counter, LLVMConstInt(e->i32, here, false), "");
+    LLVMBuildCondBr(e->at, is_here, body, e->latch);
+}
+
+static void end_item(struct emitter *e)
+{
+    LLVMPositionBuilderAtEnd(e->at, e->latch);
+    for (uint32_t v = 0; v < e->plan->num_variables; v++)
+        if (e->plan->variables[v].kind == SP_WG_CONTEXT && is_stored(e->region, v))
+            store_variable(e, v);
+    if (!e->region->counts)
+        return;
+    LLVMValueRef next = LLVMBuildLoad2(e->at, e->i32, e->next, "");
+    sp_wg_mark_access(e->context, LLVMBuildStore(e->at, next, counter_address(e)),
+                      e->env->access_group);
+    LLVMValueRef least = LLVMBuildLoad2(e->at, e->i32, e->least, "");
+    LLVMBuildStore(e->at, minimum(e->at, next, least), e->least);
+}
+
+/* To the next region: a switch over those that are possible. */
+static void go_on(struct emitter *e)
+{
+    const struct sp_wg_region *region = e->region;
+    const struct sp_bits *targets = region->counts ? &region->targets : &region->exits;
+    uint32_t last = SP_WG_NONE;
+    SP_BITS_EACH(t, targets)
+    last = t;
+    if (last == SP_WG_NONE) {
+        LLVMBuildUnreachable(e->at);
+        return;
+    }
+    if (sp_bits_count(targets) == 1) {
+        LLVMBuildBr(e->at, e->starts[last]);
+        return;
+    }
+    LLVMValueRef next = LLVMBuildLoad2(e->at, e->i32, region->counts ? e->least : e->next, "");
+    LLVMValueRef choice = LLVMBuildSwitch(e->at, next, e->starts[last], sp_bits_count(targets));
+    SP_BITS_EACH(t, targets)
+    if (t != last)
+        LLVMAddCase(choice, LLVMConstInt(e->i32, number_of(e->plan, t), false), e->starts[t]);
+}
+
+static void emit_region(struct emitter *e, uint32_t index)
+{
+    const struct sp_wg_plan *plan = e->plan;
+    const struct sp_wg_graph *graph = &plan->analysis.graph;
+    LLVMValueRef *uniform_before = sp_cc_allocate(plan->num_variables * sizeof(LLVMValueRef));
+    struct nest nest;
+    e->region = &plan->regions[index];
+    sp_map_clear(&e->values);
+    LLVMPositionBuilderAtEnd(e->at, e->starts[index]);
+    for (uint32_t v = 0; v < plan->num_variables; v++)
+        if (plan->variables[v].kind == SP_WG_SHARED && sp_bits_has(&e->region->touched, v))
+            uniform_before[v] = LLVMBuildLoad2(e->at, plan->variables[v].type, e->scalars[v], "");
+    if (e->region->counts)
+        LLVMBuildStore(e->at, LLVMConstInt(e->i32, END_NUMBER, false), e->least);
+    open_nest(e, &nest);
+    for (uint32_t i = 0; i < e->region->num_blocks; i++)
+        sp_map_set(&e->values, graph->blocks[e->region->blocks[i]], new_block(e, ""));
+    begin_item(e, uniform_before, sp_map_get(&e->values, graph->blocks[e->region->leader]));
+    for (uint32_t i = 0; i < e->region->num_blocks; i++)
+        copy_block(e, e->region->blocks[i]);
+    end_item(e);
+    close_nest(e, &nest);
+    for (uint32_t v = 0; v < plan->num_variables; v++)
+        if (uniform_before[v] && sp_bits_has(&e->region->written, v))
+            LLVMBuildStore(e->at, LLVMBuildLoad2(e->at, plan->variables[v].type, e->work[v], ""),
+                           e->scalars[v]);
+    go_on(e);
+    free(uniform_before);
+}
+
+static LLVMValueRef add_function(const struct sp_wg_environment *env, const char *name)
+{
+    LLVMContextRef context = LLVMGetModuleContext(env->module);
+    LLVMTypeRef i64 = LLVMInt64TypeInContext(context);
+    LLVMTypeRef pointer = LLVMPointerTypeInContext(context, 0);
+    LLVMTypeRef parameters[] = {pointer, i64, i64, i64, pointer};
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(context), parameters, 5, false);
+    LLVMValueRef function = LLVMAddFunction(env->module, name, type);
+    LLVMAttributeIndex at = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    static const struct {
+        LLVMAttributeIndex index;
+        const char *name;
+        uint64_t value;
+    } attributes[] = {
+        {(LLVMAttributeIndex)LLVMAttributeFunctionIndex, "nounwind", 0},
+        {1, "noalias", 0},
+        {5, "noalias", 0},
+        {5, "align", SP_CPU_SCRATCH_ALIGN},
+    };
+    for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++) {
+        unsigned kind =
+            LLVMGetEnumAttributeKindForName(attributes[i].name, strlen(attributes[i].name));
+        LLVMAddAttributeAtIndex(function, attributes[i].index,
+                                LLVMCreateEnumAttribute(context, kind, attributes[i].value));
+    }
+    char width[16];
+    int length = snprintf(width, sizeof(width), "%u", env->vector_bits);
+    LLVMAddAttributeAtIndex(
+        function, at,
+        LLVMCreateStringAttribute(context, "prefer-vector-width", 19, width, (unsigned)length));
+    return function;
+}
+
+LLVMValueRef sp_wg_emit(const struct sp_wg_plan *plan, const struct sp_wg_environment *env,
+                        const char *name, const uint64_t *local_size)
+{
+    LLVMContextRef context = LLVMGetModuleContext(env->module);
+    struct emitter e = {
+        .plan = plan,
+        .env = env,
+        .context = context,
+        .entry = LLVMCreateBuilderInContext(context),
+        .at = LLVMCreateBuilderInContext(context),
+        .i8 = LLVMInt8TypeInContext(context),
+        .i32 = LLVMInt32TypeInContext(context),
+        .i64 = LLVMInt64TypeInContext(context),
+        .pointer = LLVMPointerTypeInContext(context, 0),
+        .function = add_function(env, name),
+    };
+    e.launch = LLVMGetParam(e.function, 0);
+    e.scratch = LLVMGetParam(e.function, 4);
+    for (unsigned d = 0; d < 3; d++)
+        e.group[d] = LLVMGetParam(e.function, 1 + d);
+    LLVMBasicBlockRef entry = new_block(&e, "entry");
+    e.starts = sp_cc_allocate((plan->num_regions + 1) * sizeof(LLVMBasicBlockRef));
+    for (uint32_t r = 0; r <= plan->num_regions; r++)
+        e.starts[r] = new_block(&e, r == plan->num_regions ? "end" : "region");
+    LLVMPositionBuilderAtEnd(e.entry, entry);
+    LLVMPositionBuilderBefore(e.entry, LLVMBuildBr(e.entry, e.starts[0]));
+    load_sizes(&e, local_size);
+    load_arguments(&e);
+    make_variables(&e, local_size);
+    for (uint32_t r = 0; r < plan->num_regions; r++)
+        emit_region(&e, r);
+    LLVMPositionBuilderAtEnd(e.at, e.starts[plan->num_regions]);
+    LLVMBuildRetVoid(e.at);
+    LLVMDisposeBuilder(e.entry);
+    LLVMDisposeBuilder(e.at);
+    sp_map_finish(&e.values);
+    free(e.arguments);
+    free(e.scalars);
+    free(e.work);
+    free(e.arrays);
+    free(e.starts);
+    return e.function;
+}
+
+LLVMValueRef sp_wg_emit_choice(const struct sp_wg_environment *env, const char *name,
+                               const uint64_t *local_size, LLVMValueRef full, LLVMValueRef any)
+{
+    LLVMContextRef context = LLVMGetModuleContext(env->module);
+    LLVMTypeRef i64 = LLVMInt64TypeInContext(context), i8 = LLVMInt8TypeInContext(context);
+    LLVMValueRef function = add_function(env, name);
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(context);
+    LLVMBasicBlockRef ways[2];
+    LLVMPositionBuilderAtEnd(b, LLVMAppendBasicBlockInContext(context, function, "entry"));
+    LLVMValueRef whole = LLVMConstInt(LLVMInt1TypeInContext(context), 1, false);
+    for (unsigned d = 0; d < 3; d++) {
+        LLVMValueRef offset =
+            LLVMConstInt(i64, offsetof(struct sp_cpu_launch, global_size[d]), false);
+        LLVMValueRef global = LLVMBuildLoad2(
+            b, i64, LLVMBuildInBoundsGEP2(b, i8, LLVMGetParam(function, 0), &offset, 1, ""), "");
+        LLVMValueRef size = LLVMConstInt(i64, local_size[d], false);
+        LLVMValueRef end = LLVMBuildMul(b, LLVMGetParam(function, 1 + d), size, "");
+        end = LLVMBuildAdd(b, end, size, "");
+        whole = LLVMBuildAnd(b, whole, LLVMBuildICmp(b, LLVMIntULE, end, global, ""), "");
+    }
+    LLVMValueRef callees[2] = {full, any};
+    LLVMValueRef arguments[5];
+    for (unsigned i = 0; i < 5; i++)
+        arguments[i] = LLVMGetParam(function, i);
+    for (int i = 0; i < 2; i++)
+        ways[i] = LLVMAppendBasicBlockInContext(context, function, "");
+    LLVMBuildCondBr(b, whole, ways[0], ways[1]);
+    for (int i = 0; i < 2; i++) {
+        LLVMPositionBuilderAtEnd(b, ways[i]);
+        LLVMBuildCall2(b, LLVMGlobalGetValueType(callees[i]), callees[i], arguments, 5, "");
+        LLVMBuildRetVoid(b);
+    }
+    LLVMDisposeBuilder(b);
+    return function;
+}

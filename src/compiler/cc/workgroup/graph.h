@@ -1,0 +1,47 @@
+/* The control flow of one function: blocks as numbers, dominance, loops, and an order.
+ *
+ * Block 0 is the entry; only blocks that it reaches have numbers. Every block has at most two
+ * successors (switches were lowered). SP_WG_EXIT(graph) is a block of no instructions that all ends
+ * lead to. The graph is a snapshot: whoever changes the function makes a new one. */
+#ifndef SP_COMPILER_CC_WORKGROUP_GRAPH_H
+#define SP_COMPILER_CC_WORKGROUP_GRAPH_H
+
+#include "compiler/cc/ir.h"
+#include "compiler/cc/workgroup/bits.h"
+
+#define SP_WG_EXIT(graph) ((graph)->num_blocks)
+#define SP_WG_NONE UINT32_MAX
+
+struct sp_wg_loop {
+    uint32_t header;
+    uint32_t parent; /* the loop around it, or SP_WG_NONE */
+    struct sp_bits blocks;
+};
+
+struct sp_wg_graph {
+    LLVMValueRef function;
+    uint32_t num_blocks;
+    LLVMBasicBlockRef *blocks;
+    struct sp_map numbers;     /* block to its number + 1 */
+    uint32_t (*successors)[2]; /* SP_WG_NONE where there is none */
+    struct sp_bits *predecessors;
+    struct sp_bits *dominators; /* of each block, itself among them */
+    uint32_t *post_dominator;   /* the immediate one of each block; SP_WG_EXIT for none nearer */
+    struct sp_wg_loop *loops;
+    uint32_t num_loops;
+    uint32_t *loop_of; /* the innermost loop around each block, or SP_WG_NONE */
+    uint32_t *order;  /* a place for each block: after all its predecessors but those of back edges,
+                         and  every loop in one piece */
+    bool irreducible; /* a cycle with two entries: then `order` promises nothing */
+};
+
+void sp_wg_graph_init(struct sp_wg_graph *graph, LLVMValueRef function);
+void sp_wg_graph_finish(struct sp_wg_graph *graph);
+
+uint32_t sp_wg_block_number(const struct sp_wg_graph *graph, LLVMBasicBlockRef block);
+
+/* The blocks that some, not all, work-items may run when they disagree at the end of `block`: those
+ * reachable from it before its immediate post-dominator. Added to `blocks`. */
+void sp_wg_influence(const struct sp_wg_graph *graph, uint32_t block, struct sp_bits *blocks);
+
+#endif

@@ -1,0 +1,83 @@
+/* See metadata.h. The names are those of LLVM's language reference, "llvm.loop" and
+ * "llvm.access.group".
+ *
+ * Work-items between two barriers are independent, so the accesses of a loop over them are
+ * parallel. Unrolling before vectorisation would hide the loop from the vectoriser: it is disabled
+ * on the loop as made, and allowed again on what the vectoriser leaves (its follow-up attributes),
+ * which is also marked as done. */
+#include "compiler/cc/workgroup/metadata.h"
+
+#include "compiler/cc/text.h"
+
+#include <llvm-c/DebugInfo.h>
+#include <llvm-c/IRReader.h>
+#include <stdbool.h>
+#include <string.h>
+
+static LLVMMetadataRef string_node(LLVMContextRef context, const char *text)
+{
+    return LLVMMDStringInContext2(context, text, strlen(text));
+}
+
+/* The C API makes no distinct nodes; the parser does. The node outlives the module it came in. */
+LLVMMetadataRef sp_wg_access_group(LLVMContextRef context)
+{
+    static const char text[] = "!sp.group = !{!0}\n!0 = distinct !{}\n";
+    LLVMModuleRef module = NULL;
+    LLVMValueRef node = NULL;
+    char *message = NULL;
+    LLVMMemoryBufferRef buffer =
+        LLVMCreateMemoryBufferWithMemoryRangeCopy(text, strlen(text), "group");
+    if (LLVMParseIRInContext(context, buffer, &module, &message)) {
+        LLVMDisposeMessage(message);
+        return NULL;
+    }
+    LLVMGetNamedMetadataOperands(module, "sp.group", &node);
+    LLVMMetadataRef group = LLVMValueAsMetadata(node);
+    LLVMDisposeModule(module);
+    return group;
+}
+
+void sp_wg_mark_access(LLVMContextRef context, LLVMValueRef access, LLVMMetadataRef group)
+{
+    if (group)
+        LLVMSetMetadata(access, LLVMGetMDKindIDInContext(context, "llvm.access.group", 17),
+                        LLVMMetadataAsValue(context, group));
+}
+
+static LLVMMetadataRef flag(LLVMContextRef context, const char *name)
+{
+    LLVMMetadataRef part = string_node(context, name);
+    return LLVMMDNodeInContext2(context, &part, 1);
+}
+
+static LLVMMetadataRef is_vectorised(LLVMContextRef context)
+{
+    LLVMMetadataRef parts[2] = {
+        string_node(context, "llvm.loop.isvectorized"),
+        LLVMValueAsMetadata(LLVMConstInt(LLVMInt32TypeInContext(context), 1, false)),
+    };
+    return LLVMMDNodeInContext2(context, parts, 2);
+}
+
+void sp_wg_mark_loop(LLVMContextRef context, LLVMValueRef latch, LLVMMetadataRef group)
+{
+    LLVMMetadataRef followup[2] = {string_node(context, "llvm.loop.vectorize.followup_vectorized"),
+                                   is_vectorised(context)};
+    LLVMMetadataRef epilogue[3] = {string_node(context, "llvm.loop.vectorize.followup_epilogue"),
+                                   is_vectorised(context),
+                                   flag(context, "llvm.loop.unroll.disable")};
+    LLVMMetadataRef parallel[2] = {string_node(context, "llvm.loop.parallel_accesses"), group};
+    LLVMMetadataRef self = LLVMTemporaryMDNode(context, NULL, 0);
+    LLVMMetadataRef parts[5] = {
+        self,
+        flag(context, "llvm.loop.unroll.disable"),
+        LLVMMDNodeInContext2(context, followup, 2),
+        LLVMMDNodeInContext2(context, epilogue, 3),
+        group ? LLVMMDNodeInContext2(context, parallel, 2) : NULL,
+    };
+    LLVMMetadataRef loop = LLVMMDNodeInContext2(context, parts, group ? 5 : 4);
+    LLVMMetadataReplaceAllUsesWith(self, loop); /* a node that names itself is distinct */
+    LLVMSetMetadata(latch, LLVMGetMDKindIDInContext(context, "llvm.loop", 9),
+                    LLVMMetadataAsValue(context, loop));
+}

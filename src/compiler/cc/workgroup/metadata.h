@@ -1,0 +1,17 @@
+/* What LLVM must be told so that it makes vector code of loops over work-items. */
+#ifndef SP_COMPILER_CC_WORKGROUP_METADATA_H
+#define SP_COMPILER_CC_WORKGROUP_METADATA_H
+
+#include <llvm-c/Core.h>
+
+/* A node to mark accesses with, so that sp_wg_mark_loop can say that they are independent. One
+ * serves all loops of a context. NULL where LLVM does not take it. */
+LLVMMetadataRef sp_wg_access_group(LLVMContextRef context);
+
+/* Marks a load, store or call as one of `group`. */
+void sp_wg_mark_access(LLVMContextRef context, LLVMValueRef access, LLVMMetadataRef group);
+
+/* Marks the branch back to the header of a loop over work-items. */
+void sp_wg_mark_loop(LLVMContextRef context, LLVMValueRef latch, LLVMMetadataRef group);
+
+#endif

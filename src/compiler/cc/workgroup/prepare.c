@@ -1,0 +1,318 @@
+/* See prepare.h. Before values are put into variables, cheap expressions of ids, arguments and
+ * uniform values are copied to where they are used: what is computed anew need not be kept for each
+ * work-item, and an address that the vectoriser sees computed from the work-item's id is a
+ * contiguous access, while one loaded from memory is a gather. */
+#include "compiler/cc/workgroup/prepare.h"
+
+#include "compiler/cc/effects.h"
+#include "compiler/cc/text.h"
+#include "compiler/cc/workgroup/uniformity.h"
+#include "compiler/kernel_info.h"
+
+#include <llvm-c/Target.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Loop-closed SSA is what uniformity.h asks for. */
+#define TO_SCALARS "function(scalarizer,lower-switch,early-cse,dce,loop-simplify,lcssa)"
+#define TO_VARIABLES "function(dce,reg2mem)"
+
+/* Operations of an expression that is computed anew; beyond it, memory is cheaper. */
+#define EXPRESSION_LIMIT 12u
+
+bool sp_wg_ends_with_barrier(LLVMBasicBlockRef block)
+{
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
+    LLVMValueRef before = LLVMGetPreviousInstruction(end);
+    return before && sp_ir_calls(before, SP_BARRIER_NAME);
+}
+
+/* A struct given by value is the kernel's own copy: where it may be written, each work-item needs
+ * one. */
+static void copy_written_arguments(LLVMModuleRef module, LLVMValueRef kernel)
+{
+    LLVMContextRef context = LLVMGetModuleContext(module);
+    unsigned byval = LLVMGetEnumAttributeKindForName("byval", 5);
+    LLVMBuilderRef builder = LLVMCreateBuilderInContext(context);
+    for (unsigned i = 0; i < LLVMCountParams(kernel); i++) {
+        LLVMAttributeRef attribute = LLVMGetEnumAttributeAtIndex(kernel, i + 1, byval);
+        LLVMValueRef parameter = LLVMGetParam(kernel, i);
+        if (!attribute || !(sp_cc_effect_of(parameter) & (SP_EFFECT_WRITE | SP_EFFECT_UNKNOWN)))
+            continue;
+        LLVMTypeRef type = LLVMGetTypeAttributeValue(attribute);
+        LLVMTargetDataRef sizes = LLVMGetModuleDataLayout(module);
+        unsigned align = LLVMABIAlignmentOfType(sizes, type);
+        LLVMPositionBuilderBefore(builder, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(kernel)));
+        LLVMValueRef copy = LLVMBuildAlloca(builder, type, "");
+        LLVMReplaceAllUsesWith(parameter, copy);
+        LLVMBuildMemCpy(
+            builder, copy, align, parameter, align,
+            LLVMConstInt(LLVMInt64TypeInContext(context), LLVMABISizeOfType(sizes, type), false));
+    }
+    LLVMDisposeBuilder(builder);
+}
+
+static bool is_cheap(LLVMValueRef value)
+{
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAShr:
+    case LLVMAnd:
+    case LLVMOr:
+    case LLVMXor:
+    case LLVMICmp:
+    case LLVMSelect:
+    case LLVMTrunc:
+    case LLVMZExt:
+    case LLVMSExt:
+    case LLVMBitCast:
+    case LLVMAddrSpaceCast:
+    case LLVMGetElementPtr:
+        return true;
+    case LLVMCall:
+        return sp_ir_is_intrinsic(value, "__sp_local_id_");
+    default:
+        return false;
+    }
+}
+
+struct remat {
+    const struct sp_wg_uniformity *uniformity;
+    LLVMBuilderRef builder;
+};
+
+/* Whether the tree under `value` down to ids, arguments, constants and uniform values is small and
+ * cheap. */
+static bool can_repeat(const struct remat *remat, LLVMValueRef value, unsigned *operations)
+{
+    if (!LLVMIsAInstruction(value))
+        return true;
+    if (!sp_wg_is_divergent(remat->uniformity, value))
+        return true;
+    if (!is_cheap(value) || ++*operations > EXPRESSION_LIMIT)
+        return false;
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        if (!can_repeat(remat, LLVMGetOperand(value, (unsigned)i), operations))
+            return false;
+    return true;
+}
+
+static LLVMValueRef repeat(const struct remat *remat, LLVMValueRef value)
+{
+    if (!LLVMIsAInstruction(value) || !sp_wg_is_divergent(remat->uniformity, value))
+        return value;
+    LLVMValueRef copy = LLVMInstructionClone(value);
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        LLVMSetOperand(copy, (unsigned)i, repeat(remat, LLVMGetOperand(value, (unsigned)i)));
+    LLVMInsertIntoBuilder(remat->builder, copy);
+    return copy;
+}
+
+static void repeat_at_user(const struct remat *remat, LLVMValueRef value, LLVMValueRef user)
+{
+    for (int i = 0; i < LLVMGetNumOperands(user); i++) {
+        if (LLVMGetOperand(user, (unsigned)i) != value)
+            continue;
+        LLVMValueRef before = user;
+        if (LLVMIsAPHINode(user))
+            before = LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(user, (unsigned)i));
+        LLVMPositionBuilderBefore(remat->builder, before);
+        LLVMSetOperand(user, (unsigned)i, repeat(remat, value));
+    }
+}
+
+static void repeat_in_other_blocks(const struct remat *remat, LLVMValueRef value)
+{
+    LLVMBasicBlockRef home = LLVMGetInstructionParent(value);
+    LLVMValueRef *users = NULL;
+    size_t count = 0;
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (LLVMGetInstructionParent(user) == home && !LLVMIsAPHINode(user))
+            continue;
+        users = sp_cc_reallocate(users, (count + 1) * sizeof(LLVMValueRef));
+        users[count++] = user;
+    }
+    for (size_t i = 0; i < count; i++)
+        repeat_at_user(remat, value, users[i]);
+    free(users);
+}
+
+static void repeat_expressions(LLVMValueRef kernel)
+{
+    struct sp_wg_graph graph;
+    struct sp_wg_uniformity uniformity;
+    sp_wg_graph_init(&graph, kernel);
+    sp_wg_uniformity_init(&uniformity, &graph, NULL);
+    struct remat remat = {
+        &uniformity, LLVMCreateBuilderInContext(LLVMGetModuleContext(LLVMGetGlobalParent(kernel)))};
+    for (uint32_t b = 0; b < graph.num_blocks; b++) {
+        LLVMValueRef value = LLVMGetFirstInstruction(graph.blocks[b]);
+        for (; value; value = LLVMGetNextInstruction(value)) {
+            unsigned operations = 0;
+            if (is_cheap(value) && sp_wg_is_divergent(&uniformity, value) &&
+                can_repeat(&remat, value, &operations))
+                repeat_in_other_blocks(&remat, value);
+        }
+    }
+    LLVMDisposeBuilder(remat.builder);
+    sp_wg_uniformity_finish(&uniformity, &graph);
+    sp_wg_graph_finish(&graph);
+}
+
+/* Lifetimes and assumptions speak of one work-item's variable; the variables are about to be shared
+ * out. */
+static void drop_markers(LLVMValueRef kernel)
+{
+    LLVMBasicBlockRef block;
+    for (block = LLVMGetFirstBasicBlock(kernel); block; block = LLVMGetNextBasicBlock(block)) {
+        LLVMValueRef next;
+        for (LLVMValueRef value = LLVMGetFirstInstruction(block); value; value = next) {
+            next = LLVMGetNextInstruction(value);
+            if (sp_ir_is_intrinsic(value, "llvm.lifetime.") ||
+                sp_ir_is_intrinsic(value, "llvm.assume"))
+                LLVMInstructionEraseFromParent(value);
+        }
+    }
+}
+
+static void move_rest(LLVMValueRef barrier, LLVMBasicBlockRef to, LLVMBuilderRef builder)
+{
+    LLVMPositionBuilderAtEnd(builder, to);
+    for (LLVMValueRef next; (next = LLVMGetNextInstruction(barrier));) {
+        LLVMInstructionRemoveFromParent(next);
+        LLVMInsertIntoBuilder(builder, next);
+    }
+}
+
+/* There are no PHIs by now, so that a block may get a new end freely. */
+static void split_at_barriers(LLVMModuleRef module, LLVMValueRef kernel)
+{
+    LLVMContextRef context = LLVMGetModuleContext(module);
+    LLVMBuilderRef builder = LLVMCreateBuilderInContext(context);
+    LLVMBasicBlockRef block;
+    for (block = LLVMGetFirstBasicBlock(kernel); block; block = LLVMGetNextBasicBlock(block)) {
+        LLVMValueRef value = LLVMGetFirstInstruction(block);
+        while (value && !sp_ir_calls(value, SP_BARRIER_NAME))
+            value = LLVMGetNextInstruction(value);
+        if (!value)
+            continue;
+        LLVMBasicBlockRef rest = LLVMAppendBasicBlockInContext(context, kernel, "after.barrier");
+        LLVMMoveBasicBlockAfter(rest, block);
+        move_rest(value, rest, builder);
+        LLVMPositionBuilderAtEnd(builder, block);
+        LLVMBuildBr(builder, rest);
+    }
+    LLVMDisposeBuilder(builder);
+}
+
+static LLVMValueRef lane_number(LLVMContextRef context, unsigned lane)
+{
+    return LLVMConstInt(LLVMInt32TypeInContext(context), lane, false);
+}
+
+static unsigned lane_alignment(unsigned whole, unsigned offset)
+{
+    unsigned lowest = offset & (0u - offset);
+    return offset && lowest < whole ? lowest : whole;
+}
+
+/* The address of a lane, and in *alignment what is known of it. */
+static LLVMValueRef lane_address(LLVMBuilderRef builder, LLVMValueRef address, LLVMTypeRef type,
+                                 unsigned lane, unsigned bytes, unsigned *alignment)
+{
+    LLVMValueRef index = lane_number(LLVMGetTypeContext(type), lane);
+    *alignment = lane_alignment(*alignment, lane * bytes);
+    return LLVMBuildInBoundsGEP2(builder, type, address, &index, 1, "");
+}
+
+static void split_load(LLVMBuilderRef builder, LLVMValueRef load, unsigned bytes)
+{
+    LLVMTypeRef type = LLVMTypeOf(load), scalar = LLVMGetElementType(type);
+    LLVMValueRef whole = LLVMGetPoison(type);
+    for (unsigned lane = 0; lane < LLVMGetVectorSize(type); lane++) {
+        unsigned alignment = LLVMGetAlignment(load);
+        LLVMValueRef from =
+            lane_address(builder, LLVMGetOperand(load, 0), scalar, lane, bytes, &alignment);
+        LLVMValueRef part = LLVMBuildLoad2(builder, scalar, from, "");
+        LLVMSetAlignment(part, alignment);
+        whole = LLVMBuildInsertElement(builder, whole, part,
+                                       lane_number(LLVMGetTypeContext(type), lane), "");
+    }
+    LLVMReplaceAllUsesWith(load, whole);
+    LLVMInstructionEraseFromParent(load);
+}
+
+static void split_store(LLVMBuilderRef builder, LLVMValueRef store, unsigned bytes)
+{
+    LLVMValueRef value = LLVMGetOperand(store, 0);
+    LLVMTypeRef type = LLVMTypeOf(value), scalar = LLVMGetElementType(type);
+    for (unsigned lane = 0; lane < LLVMGetVectorSize(type); lane++) {
+        unsigned alignment = LLVMGetAlignment(store);
+        LLVMValueRef part = LLVMBuildExtractElement(
+            builder, value, lane_number(LLVMGetTypeContext(type), lane), "");
+        LLVMValueRef to =
+            lane_address(builder, LLVMGetOperand(store, 1), scalar, lane, bytes, &alignment);
+        LLVMSetAlignment(LLVMBuildStore(builder, part, to), alignment);
+    }
+    LLVMInstructionEraseFromParent(store);
+}
+
+/* Vectors of the source become scalars, so that vectors of work-items can be made; the scalarizer
+ * leaves accesses to memory whole. */
+static void split_accesses(LLVMModuleRef module, LLVMValueRef kernel)
+{
+    LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
+    LLVMBasicBlockRef block;
+    for (block = LLVMGetFirstBasicBlock(kernel); block; block = LLVMGetNextBasicBlock(block)) {
+        LLVMValueRef next;
+        for (LLVMValueRef value = LLVMGetFirstInstruction(block); value; value = next) {
+            next = LLVMGetNextInstruction(value);
+            bool load = LLVMIsALoadInst(value), store = LLVMIsAStoreInst(value);
+            if ((!load && !store) || LLVMGetVolatile(value) ||
+                LLVMGetOrdering(value) != LLVMAtomicOrderingNotAtomic)
+                continue;
+            LLVMTypeRef type = LLVMTypeOf(load ? value : LLVMGetOperand(value, 0));
+            if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
+                continue;
+            unsigned long long bits =
+                LLVMSizeOfTypeInBits(LLVMGetModuleDataLayout(module), LLVMGetElementType(type));
+            if (bits % 8)
+                continue;
+            LLVMPositionBuilderBefore(builder, value);
+            if (load)
+                split_load(builder, value, (unsigned)(bits / 8));
+            else
+                split_store(builder, value, (unsigned)(bits / 8));
+        }
+    }
+    LLVMDisposeBuilder(builder);
+}
+
+char *sp_wg_prepare(LLVMModuleRef module, LLVMTargetMachineRef machine)
+{
+    LLVMValueRef f;
+    for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        if (sp_ir_is_definition(f)) {
+            drop_markers(f);
+            copy_written_arguments(module, f);
+            split_accesses(module, f);
+        }
+    char *error = sp_ir_run_passes(module, TO_SCALARS, machine);
+    if (error)
+        return error;
+    for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        if (sp_ir_is_definition(f))
+            repeat_expressions(f);
+    error = sp_ir_run_passes(module, TO_VARIABLES, machine);
+    if (error)
+        return error;
+    for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        if (sp_ir_is_definition(f))
+            split_at_barriers(module, f);
+    return sp_ir_run_passes(module, TO_VARIABLES, machine);
+}

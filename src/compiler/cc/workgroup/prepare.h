@@ -1,0 +1,17 @@
+/* Brings kernels into the form from which work-group code is made: scalar operations, no switches,
+ * no PHIs, no value that crosses blocks but through an alloca, and every barrier last but one in
+ * its block. */
+#ifndef SP_COMPILER_CC_WORKGROUP_PREPARE_H
+#define SP_COMPILER_CC_WORKGROUP_PREPARE_H
+
+#include "compiler/cc/ir.h"
+
+#include <llvm-c/TargetMachine.h>
+
+/* Prepares every function with a body. A message on failure, to be freed; NULL on success. */
+char *sp_wg_prepare(LLVMModuleRef module, LLVMTargetMachineRef machine);
+
+/* True where the block ends with a barrier and a branch. */
+bool sp_wg_ends_with_barrier(LLVMBasicBlockRef block);
+
+#endif

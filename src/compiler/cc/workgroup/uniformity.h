@@ -1,0 +1,30 @@
+/* Which values are the same for all work-items of a group, and which blocks all of them run
+ * together.
+ *
+ * A value that is not marked divergent is the same for all work-items that run its block at the
+ * same time. A scalar variable (sp_wg_is_slot) that is not marked divergent holds the same value
+ * for all, at all times: it is only written where all are together. */
+#ifndef SP_COMPILER_CC_WORKGROUP_UNIFORMITY_H
+#define SP_COMPILER_CC_WORKGROUP_UNIFORMITY_H
+
+#include "compiler/cc/workgroup/graph.h"
+
+struct sp_wg_uniformity {
+    struct sp_map divergent;   /* values, and slots (their alloca) */
+    struct sp_bits branches;   /* blocks at whose end work-items may part */
+    struct sp_bits parted;     /* blocks that may run while work-items are parted */
+    struct sp_bits joins;      /* blocks where parted work-items may meet */
+    struct sp_bits *influence; /* of each block in `branches` */
+};
+
+/* `forced` (or NULL) names blocks to be taken as parted whatever the branches say. */
+void sp_wg_uniformity_init(struct sp_wg_uniformity *uniformity, const struct sp_wg_graph *graph,
+                           const struct sp_bits *forced);
+void sp_wg_uniformity_finish(struct sp_wg_uniformity *uniformity, const struct sp_wg_graph *graph);
+
+bool sp_wg_is_divergent(const struct sp_wg_uniformity *uniformity, LLVMValueRef value);
+
+/* True for an alloca that is only loaded and stored, whole and not volatile: a scalar variable. */
+bool sp_wg_is_slot(LLVMValueRef alloca);
+
+#endif
