@@ -194,27 +194,45 @@ INTEGER_TYPE(ulong)
 ANY_TYPE(float)
 ANY_TYPE(double)
 
-/* atomic_uintptr_t is an atomic_ulong, to which clang also adds and subtracts a ptrdiff_t, a long. */
-#define POINTER_ARITHMETIC(AS, name)                                                               \
-    ulong OVERLOAD atomic_##name(volatile AS atomic_ulong *p, long value)                          \
+/* Without the generic address space clang's header, for these alone, means private memory by a plain pointer. */
+#define PRIVATE_FLOAT(T)                                                                           \
+    READ_MODIFY_WRITE_NAMED(__private, fetch_add, T)                                               \
+    READ_MODIFY_WRITE_NAMED(__private, fetch_sub, T)                                               \
+    READ_MODIFY_WRITE_NAMED(__private, fetch_min, T)                                               \
+    READ_MODIFY_WRITE_NAMED(__private, fetch_max, T)
+PRIVATE_FLOAT(float)
+PRIVATE_FLOAT(double)
+
+/* atomic_intptr_t is an atomic_long and atomic_uintptr_t an atomic_ulong. For them clang's headers also declare
+ * operands of the other signedness (a ptrdiff_t to add, a uintptr_t to mask with). */
+#define MIXED_SIGNEDNESS(AS, name, T, V)                                                           \
+    T OVERLOAD atomic_##name(volatile AS atomic_##T *p, V value)                                   \
     {                                                                                              \
-        return atomic_##name(p, (ulong)value);                                                     \
+        return atomic_##name(p, (T)value);                                                         \
     }                                                                                              \
-    ulong OVERLOAD atomic_##name##_explicit(volatile AS atomic_ulong *p, long value, ORDER order)  \
+    T OVERLOAD atomic_##name##_explicit(volatile AS atomic_##T *p, V value, ORDER order)           \
     {                                                                                              \
-        return atomic_##name##_explicit(p, (ulong)value, order);                                   \
+        return atomic_##name##_explicit(p, (T)value, order);                                       \
     }                                                                                              \
-    ulong OVERLOAD atomic_##name##_explicit(volatile AS atomic_ulong *p, long value, ORDER order,  \
-                                            SCOPE scope)                                           \
+    T OVERLOAD atomic_##name##_explicit(volatile AS atomic_##T *p, V value, ORDER order,           \
+                                        SCOPE scope)                                               \
     {                                                                                              \
-        return atomic_##name##_explicit(p, (ulong)value, order, scope);                            \
+        return atomic_##name##_explicit(p, (T)value, order, scope);                                \
     }
-POINTER_ARITHMETIC(__generic, fetch_add)
-POINTER_ARITHMETIC(__generic, fetch_sub)
-POINTER_ARITHMETIC(__global, fetch_add)
-POINTER_ARITHMETIC(__global, fetch_sub)
-POINTER_ARITHMETIC(__local, fetch_add)
-POINTER_ARITHMETIC(__local, fetch_sub)
+#define MIXED_SPACES(name)                                                                         \
+    MIXED_SIGNEDNESS(__generic, name, long, ulong)                                                 \
+    MIXED_SIGNEDNESS(__global, name, long, ulong)                                                  \
+    MIXED_SIGNEDNESS(__local, name, long, ulong)                                                   \
+    MIXED_SIGNEDNESS(__generic, name, ulong, long)                                                 \
+    MIXED_SIGNEDNESS(__global, name, ulong, long)                                                  \
+    MIXED_SIGNEDNESS(__local, name, ulong, long)
+MIXED_SPACES(fetch_add)
+MIXED_SPACES(fetch_sub)
+MIXED_SPACES(fetch_and)
+MIXED_SPACES(fetch_or)
+MIXED_SPACES(fetch_xor)
+MIXED_SPACES(fetch_min)
+MIXED_SPACES(fetch_max)
 
 /* An atomic_flag is an atomic_int: 0 is clear. */
 #define ATOMIC_FLAG(AS)                                                                            \

@@ -9,6 +9,7 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -248,6 +249,56 @@ void *harness_functionf(struct harness *harness, const char *format, ...)
     vsnprintf(name, sizeof(name), format, arguments);
     va_end(arguments);
     return harness_function(harness, name);
+}
+
+static void call(void *function, size_t num_arguments, const void *const a[], void *result,
+                 uint64_t count)
+{
+    typedef void one(const void *, void *, uint64_t);
+    typedef void two(const void *, const void *, void *, uint64_t);
+    typedef void three(const void *, const void *, const void *, void *, uint64_t);
+    switch (num_arguments) {
+    case 1: ((one *)function)(a[0], result, count); break;
+    case 2: ((two *)function)(a[0], a[1], result, count); break;
+    default: ((three *)function)(a[0], a[1], a[2], result, count); break;
+    }
+}
+
+static void make_nans_alike(void *array, size_t bytes, size_t count)
+{
+    float *f = array;
+    double *d = array;
+    for (size_t i = 0; i < count; i++) {
+        if (bytes == sizeof(float))
+            f[i] = isnan(f[i]) ? NAN : f[i];
+        else
+            d[i] = isnan(d[i]) ? (double)NAN : d[i];
+    }
+}
+
+void harness_run_widths(struct harness *harness, const char *name, const char *type,
+                        size_t num_arguments, const void *const arguments[], void *result,
+                        size_t bytes, bool floating, size_t count)
+{
+    static const int widths[] = {2, 3, 4, 8, 16};
+    unsigned char *vector = malloc(bytes * count);
+    call(harness_functionf(harness, "%s_%s", name, type), num_arguments, arguments, result, count);
+    if (floating)
+        make_nans_alike(result, bytes, count);
+    for (size_t w = 0; w < sizeof(widths) / sizeof(widths[0]); w++) {
+        call(harness_functionf(harness, "%s_%s%d", name, type, widths[w]), num_arguments, arguments,
+             vector, count);
+        if (floating)
+            make_nans_alike(vector, bytes, count);
+        for (size_t i = 0; i < count * bytes; i++) {
+            if (vector[i] != ((unsigned char *)result)[i]) {
+                fprintf(stderr, "%s on %s%d differs from the scalar form at element %zu\n", name, type,
+                        widths[w], i / bytes);
+                exit(1);
+            }
+        }
+    }
+    free(vector);
 }
 
 /* The generator splitmix64. */

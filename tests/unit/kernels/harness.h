@@ -8,6 +8,7 @@
 #ifndef SP_TESTS_KERNELS_HARNESS_H
 #define SP_TESTS_KERNELS_HARNESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,13 @@ void *harness_function(struct harness *harness, const char *name);
 /* The same by a printf format. */
 void *harness_functionf(struct harness *harness, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Runs what arrays.h defines for a builtin of `num_arguments` array arguments: the scalar form into `result`, then
+ * each vector form, and fails the test where one differs in a bit. `bytes` is the size of a result; `floating` takes
+ * all NaNs for the same. */
+void harness_run_widths(struct harness *harness, const char *name, const char *type,
+                        size_t num_arguments, const void *const arguments[], void *result,
+                        size_t bytes, bool floating, size_t count);
 
 /* What the work-item functions answer in the calling thread. */
 struct harness_work_item {
