@@ -367,10 +367,12 @@ void *sp_cpu_scratch(size_t bytes)
             return NULL;
         }
     }
-    if (bytes > scratch->bytes) {
+    /* None at all is wanted by most kernels; what is returned is NULL only when out of memory. */
+    if (bytes > scratch->bytes || !scratch->memory) {
         if (sp_alloc_may_fail())
             return NULL;
-        size_t rounded = (bytes + SP_CPU_SCRATCH_ALIGN - 1) & ~(size_t)(SP_CPU_SCRATCH_ALIGN - 1);
+        size_t rounded =
+            (bytes + SP_CPU_SCRATCH_ALIGN) & ~(size_t)(SP_CPU_SCRATCH_ALIGN - 1); /* never 0 */
         void *memory = aligned_alloc(SP_CPU_SCRATCH_ALIGN, rounded);
         if (!memory)
             return NULL;
