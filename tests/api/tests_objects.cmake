@@ -1,11 +1,34 @@
 # Tests of platforms, devices, contexts, queues, events, buffers and SVM: tests/api/<name>.c each.
 set(SP_API_TESTS_OBJECTS
+  alloc_failure
+  buffer_fill
+  buffer_flags
+  buffer_rect
   context_errors
+  copy_overlap
+  destructor_order
   device_info
   event_callbacks
+  fork_exec
+  map_flags
+  markers_and_barriers
+  migrate_buffers
+  no_images
   platform_info
+  profiling
   queue_order
   queue_properties
+  reference_counts
+  sub_buffer
   sub_devices
+  svm_alloc_null_cases
+  svm_buffer
+  svm_fill_patterns
+  svm_free_callback
+  svm_map
+  svm_memcpy_mixed
+  svm_pointer_info
+  thread_safety
   user_event_chain
+  wrong_handles
 )

@@ -1,0 +1,187 @@
+/* Memory running out at every allocation in turn: each call then gives an error of its kind, nothing
+ * crashes or hangs, and what went before still works.
+ *
+ * The program runs itself with SAMEPAGE_FAIL_ALLOC=1, 2, ... until a run needs fewer allocations
+ * than that, which it tells by succeeding in all calls.
+ */
+#include "check.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ALL_WORKED = 0, ONE_FAILED = 1, WRONG = 2, MAX_RUNS = 5000 };
+
+static int outcome = ALL_WORKED;
+static int calls_made;
+
+/* Whether a call worked; an error must be one of those that stand for want of memory. */
+static bool worked(cl_int error, int line)
+{
+    calls_made++;
+    if (error == CL_SUCCESS)
+        return true;
+    if (outcome == ALL_WORKED)
+        outcome = ONE_FAILED;
+    if (error != CL_OUT_OF_HOST_MEMORY && error != CL_OUT_OF_RESOURCES &&
+        error != CL_MEM_OBJECT_ALLOCATION_FAILURE && error != CL_PLATFORM_NOT_FOUND_KHR) {
+        fprintf(stderr, "%s:%d: error %d\n", __FILE__, line, error);
+        outcome = WRONG;
+    }
+    return false;
+}
+
+#define WORKED(call) worked((call), __LINE__)
+
+static void CL_CALLBACK event_notify(cl_event event, cl_int status, void *data)
+{
+    (void)event, (void)status, (void)data;
+}
+
+static void CL_CALLBACK buffer_notify(cl_mem buffer, void *data)
+{
+    (void)buffer, (void)data;
+}
+
+static void CL_CALLBACK context_notify(cl_context context, void *data)
+{
+    (void)context, (void)data;
+}
+
+static void use_queue(cl_context context, cl_command_queue queue, cl_mem buffer)
+{
+    cl_int error;
+    cl_uint pattern = 1, value = 0;
+    const size_t origin[3] = {0}, region[3] = {4, 2, 2};
+    char room[64];
+    const cl_buffer_region part = {128, 128};
+    cl_event user = clCreateUserEvent(context, &error), event = NULL;
+    if (!WORKED(error))
+        user = NULL;
+    if (user)
+        WORKED(clSetEventCallback(user, CL_COMPLETE, event_notify, NULL));
+    WORKED(clEnqueueFillBuffer(queue, buffer, &pattern, 4, 0, 4096, user ? 1 : 0,
+                               user ? &user : NULL, NULL));
+    WORKED(clEnqueueMarkerWithWaitList(queue, 0, NULL, &event));
+    if (user) {
+        WORKED(clSetUserEventStatus(user, CL_COMPLETE));
+        clReleaseEvent(user);
+    }
+    if (event) {
+        WORKED(clWaitForEvents(1, &event));
+        clReleaseEvent(event);
+    }
+    WORKED(clEnqueueCopyBuffer(queue, buffer, buffer, 0, 2048, 1024, 0, NULL, NULL));
+    WORKED(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 2048, 4, &value, 0, NULL, NULL));
+    WORKED(clEnqueueWriteBufferRect(queue, buffer, CL_TRUE, origin, origin, region, 0, 0, 0, 0,
+                                    room, 0, NULL, NULL));
+    void *mapped =
+        clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ, 0, 64, 0, NULL, NULL, &error);
+    if (WORKED(error))
+        while (!WORKED(clEnqueueUnmapMemObject(queue, buffer, mapped, 0, NULL, NULL)) &&
+               outcome != WRONG)
+            ;
+    cl_mem sub = clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &part, &error);
+    if (WORKED(error))
+        clReleaseMemObject(sub);
+    WORKED(clSetMemObjectDestructorCallback(buffer, buffer_notify, NULL));
+    WORKED(clEnqueueMigrateMemObjects(queue, 1, &buffer, 0, 0, NULL, NULL));
+    WORKED(clEnqueueBarrier(queue));
+}
+
+static void use_svm(cl_context context, cl_command_queue queue)
+{
+    cl_uint pattern = 1;
+    for (size_t size = 64; size <= (size_t)16 << 20; size *= 512) {
+        char *svm = clSVMAlloc(context, 0, size, 0);
+        if (!WORKED(svm ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY))
+            continue;
+        WORKED(clEnqueueSVMMemFill(queue, svm, &pattern, 4, 64, 0, NULL, NULL));
+        WORKED(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, svm, 64, 0, NULL, NULL));
+        WORKED(clEnqueueSVMUnmap(queue, svm, 0, NULL, NULL));
+        WORKED(clFinish(queue)); /* one of the queues has no order of its own */
+        void *pointer = svm;
+        if (!WORKED(clEnqueueSVMFree(queue, 1, &pointer, NULL, NULL, 0, NULL, NULL)))
+            clSVMFree(context, svm);
+    }
+}
+
+/* One run of everything; goes on after a failure as far as objects are there. */
+static void scenario(void)
+{
+    cl_platform_id platform;
+    cl_device_id device;
+    cl_int error;
+    cl_uint count = 0;
+    if (!WORKED(clGetPlatformIDs(1, &platform, &count)) ||
+        !WORKED(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL)))
+        return;
+    const cl_device_partition_property equally[] = {CL_DEVICE_PARTITION_EQUALLY, 1, 0};
+    cl_device_id parts[256];
+    cl_uint num_parts = 0;
+    error = clCreateSubDevices(device, equally, 256, parts, &num_parts);
+    if (error != CL_DEVICE_PARTITION_FAILED && WORKED(error))
+        for (cl_uint i = 0; i < num_parts; i++)
+            clReleaseDevice(parts[i]);
+
+    const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform,
+                                                0};
+    cl_context context = clCreateContext(properties, 1, &device, NULL, NULL, &error);
+    if (!WORKED(error))
+        return;
+    WORKED(clSetContextDestructorCallback(context, context_notify, NULL));
+    for (int i = 0; i < 2; i++) {
+        const cl_queue_properties list[] = {
+            CL_QUEUE_PROPERTIES, i ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0, 0};
+        cl_command_queue queue = clCreateCommandQueueWithProperties(context, device, list, &error);
+        if (!WORKED(error))
+            continue;
+        cl_mem buffer = clCreateBuffer(context, 0, 4096, NULL, &error);
+        if (WORKED(error)) {
+            use_queue(context, queue, buffer);
+            clReleaseMemObject(buffer);
+        }
+        use_svm(context, queue);
+        WORKED(clFinish(queue));
+        clReleaseCommandQueue(queue);
+    }
+    clReleaseContext(context);
+}
+
+static int run_with(const char *self, int failing)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%d", failing);
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        setenv("SAMEPAGE_FAIL_ALLOC", number, 1);
+        execl("/proc/self/exe", self, "scenario", (char *)NULL);
+        _exit(WRONG);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : WRONG;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2) {
+        alarm(20); /* a hang is a failure */
+        scenario();
+        return outcome;
+    }
+    int failing = 1, failures = 0, result = ONE_FAILED, in_a_row = 0;
+    /* Some allocations can be done without, so one success is not the end. */
+    for (; failing < MAX_RUNS && in_a_row < 20; failing++) {
+        result = run_with(argv[0], failing);
+        in_a_row = result == ALL_WORKED ? in_a_row + 1 : 0;
+        failures += result == ONE_FAILED;
+        if (result != ALL_WORKED && result != ONE_FAILED) {
+            fprintf(stderr, "with allocation %d failing: outcome %d\n", failing, result);
+            check_failures++;
+        }
+    }
+    CHECK(failures > 20 && failing < MAX_RUNS);
+    printf("%d allocations failed in turn\n", failures);
+    return check_result();
+}
