@@ -251,7 +251,8 @@ static const char *string_of(cl_device_info param, const struct sp_device_info *
     case CL_DEVICE_OPENCL_C_VERSION:
         return "OpenCL C 1.2 Samepage " SP_VERSION;
     case CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED:
-        return "v0000-00-00-00";
+        /* None: the form demands a date, and no conformance release has this one. */
+        return "v0000-01-01-00";
     case CL_DEVICE_IL_VERSION:
     case CL_DEVICE_BUILT_IN_KERNELS:
         return "";
