@@ -1,0 +1,635 @@
+/* Kernels that are hard to turn into work-group code. All have one signature, and write out[GID * 4 + 0..3]. */
+#define GX (get_global_id(0) - get_global_offset(0))
+#define GY (get_global_id(1) - get_global_offset(1))
+#define GZ (get_global_id(2) - get_global_offset(2))
+#define GID ((int)((GZ * get_global_size(1) + GY) * get_global_size(0) + GX))
+#define LID ((int)((get_local_id(2) * get_local_size(1) + get_local_id(1)) * get_local_size(0) + get_local_id(0)))
+#define LSIZE ((int)(get_local_size(0) * get_local_size(1) * get_local_size(2)))
+#define KERNEL(name) kernel void name(global const int *in, global int *out, uint n, local int *tmp)
+#define SYNC barrier(CLK_LOCAL_MEM_FENCE)
+
+KERNEL(plain) { out[GID * 4] = in[GID] * 3 + (int)n; }
+
+KERNEL(ids)
+{
+    out[GID * 4] = (int)(get_global_id(0) + get_group_id(1) * 100 + get_num_groups(2) * 10000);
+    out[GID * 4 + 1] = (int)(get_local_size(0) + get_enqueued_local_size(0) * 2000 + get_work_dim() * 4000000);
+    out[GID * 4 + 2] = (int)(get_global_linear_id() * 1024 + get_local_linear_id());
+    out[GID * 4 + 3] = (int)(get_global_size(1) + get_global_offset(0) * 1000 + get_local_id(2) + get_local_size(7) * 7);
+}
+
+KERNEL(reverse)
+{
+    tmp[LID] = in[GID];
+    SYNC;
+    out[GID * 4] = tmp[LSIZE - 1 - LID];
+}
+
+KERNEL(reduce)
+{
+    int l = LID;
+    tmp[l] = in[GID];
+    SYNC;
+    for (int s = LSIZE; s > 1;) {
+        int h = (s + 1) / 2;
+        if (l + h < s)
+            tmp[l] += tmp[l + h];
+        SYNC;
+        s = h;
+    }
+    out[GID * 4] = tmp[0];
+}
+
+KERNEL(scan)
+{
+    int l = LID;
+    tmp[l] = in[GID];
+    SYNC;
+    for (int d = 1; d < LSIZE; d *= 2) {
+        int other = l >= d ? tmp[l - d] : 0;
+        SYNC;
+        tmp[l] += other;
+        SYNC;
+    }
+    out[GID * 4] = tmp[l];
+}
+
+KERNEL(uniform_loop)
+{
+    int sum = 0, l = LID;
+    for (uint k = 0; k < n; k++) {
+        tmp[l] = in[GID] + (int)k;
+        SYNC;
+        sum = sum * 3 + tmp[(l + (int)k) % LSIZE];
+        SYNC;
+    }
+    out[GID * 4] = sum;
+}
+
+KERNEL(nested_uniform_loops)
+{
+    int sum = LID, l = LID, count = 0;
+    for (uint i = 0; i < n; i++) {
+        tmp[l] = sum + (int)i;
+        for (uint j = 0; j < i; j++) {
+            SYNC;
+            sum += tmp[(l + 1) % LSIZE] * (int)(j + 1);
+            SYNC;
+            tmp[l] = sum;
+            count++;
+        }
+        SYNC;
+    }
+    out[GID * 4] = sum;
+    out[GID * 4 + 1] = count;
+}
+
+KERNEL(uniform_branch)
+{
+    int l = LID, v = in[GID];
+    if (n & 1) {
+        tmp[l] = v;
+        SYNC;
+        v += tmp[(l + 1) % LSIZE];
+        if (n & 2) {
+            SYNC;
+            tmp[l] = v;
+            SYNC;
+            v -= tmp[(l + 2) % LSIZE];
+        }
+    } else {
+        tmp[l] = v * 2;
+        SYNC;
+        v ^= tmp[LSIZE - 1 - l];
+    }
+    out[GID * 4] = v;
+}
+
+KERNEL(return_before)
+{
+    out[GID * 4] = 1;
+    if (n == 5)
+        return;
+    tmp[LID] = in[GID];
+    SYNC;
+    out[GID * 4 + 1] = tmp[LSIZE - 1 - LID];
+}
+
+KERNEL(return_after)
+{
+    tmp[LID] = LID == 0 ? (int)n : 0;
+    SYNC;
+    int all = tmp[0];
+    if (all == 5) {
+        out[GID * 4] = 77;
+        return;
+    }
+    SYNC;
+    tmp[LID] = in[GID];
+    SYNC;
+    if (in[GID] & 1)
+        return;
+    out[GID * 4 + 1] = tmp[LSIZE - 1 - LID];
+}
+
+KERNEL(uniform_switch)
+{
+    int l = LID, v = in[GID];
+    switch (n % 4) {
+    case 0:
+        tmp[l] = v;
+        SYNC;
+        v = tmp[LSIZE - 1 - l];
+        break;
+    case 1:
+        tmp[l] = v + 1;
+        SYNC;
+        v = tmp[(l + 1) % LSIZE]; /* fall through */
+    case 2:
+        SYNC;
+        tmp[l] = v;
+        SYNC;
+        v += tmp[0];
+        break;
+    default:
+        v = -1;
+    }
+    out[GID * 4] = v;
+}
+
+KERNEL(break_and_continue)
+{
+    int l = LID, v = in[GID];
+    uint k = 0;
+    for (;;) {
+        if (k > n)
+            break;
+        tmp[l] = v;
+        SYNC;
+        v += tmp[(l + 1) % LSIZE];
+        if (k & 1) {
+            k += 2;
+            SYNC;
+            continue;
+        }
+        SYNC;
+        k++;
+    }
+    out[GID * 4] = v;
+    out[GID * 4 + 1] = (int)k;
+}
+
+KERNEL(divergent_loop)
+{
+    int v = (in[GID] & 1023) + 1, steps = 0;
+    while (v != 1) {
+        v = v & 1 ? v * 3 + 1 : v / 2;
+        steps++;
+    }
+    tmp[LID] = steps;
+    SYNC;
+    out[GID * 4] = tmp[LSIZE - 1 - LID];
+    out[GID * 4 + 1] = steps;
+}
+
+KERNEL(nested_divergent_loops)
+{
+    int total = 0, v = in[GID] & 15;
+    for (int i = 0; i < v; i++) {
+        for (int j = i; j < (in[GID] >> 4 & 7) + i % 3; j++) {
+            total += i * j + 1;
+            if ((total & 63) == 33)
+                break;
+        }
+        if (total > 500)
+            break;
+        total ^= i;
+    }
+    out[GID * 4] = total;
+}
+
+KERNEL(divergent_in_uniform_barrier_loop)
+{
+    int l = LID, v = in[GID] & 255;
+    for (uint k = 0; k < n; k++) {
+        int m = v;
+        while (m > 7)
+            m = m / 2 - (int)k % 2;
+        tmp[l] = m;
+        SYNC;
+        v += tmp[(l + 3) % LSIZE];
+        SYNC;
+    }
+    out[GID * 4] = v;
+}
+
+KERNEL(mandelbrot)
+{
+    float cx = (float)(GID % 37) / 18.0f - 1.5f, cy = (float)(GID / 37 % 29) / 14.0f - 1.0f, x = 0, y = 0;
+    int i = 0;
+    while (i < 200 && x * x + y * y < 4.0f) {
+        float t = x * x - y * y + cx;
+        y = 2.0f * x * y + cy;
+        x = t;
+        i++;
+    }
+    out[GID * 4] = i;
+}
+
+KERNEL(guarded)
+{
+    if ((uint)GID >= n * 13)
+        return;
+    int sum = 0;
+    for (uint k = 0; k < n; k++)
+        sum += in[k] * (GID + 1);
+    for (int k = 0; k < (in[GID] & 7); k++)
+        sum ^= k << 3;
+    out[GID * 4] = sum;
+}
+
+KERNEL(divergent_switch)
+{
+    int v = in[GID], r = 0;
+    switch (v & 7) {
+    case 0:
+        r = 10;
+    case 1:
+        r += 3;
+        break;
+    case 2:
+        for (int i = 0; i < (v >> 3 & 3); i++)
+            r += i;
+        break;
+    case 5:
+        r = v;
+    case 6:
+        r -= 4;
+    default:
+        r *= 2;
+    }
+    tmp[LID] = r;
+    SYNC;
+    out[GID * 4] = tmp[(LID + 1) % LSIZE];
+}
+
+KERNEL(gotos)
+{
+    int r = 0, v = in[GID] & 63;
+    for (int i = 0; i < 9; i++)
+        for (int j = 0; j < 9; j++) {
+            r += i * j;
+            if (i * 9 + j == v)
+                goto out_of_both;
+        }
+    r = -r;
+out_of_both:
+    tmp[LID] = r;
+    SYNC;
+    out[GID * 4] = tmp[LSIZE - 1 - LID] + v;
+}
+
+KERNEL(irreducible_divergent)
+{
+    int v = in[GID] & 31, r = 0;
+    if (v & 1)
+        goto middle;
+top:
+    r += 5;
+    v--;
+middle:
+    r = r * 3 + v;
+    v -= 2;
+    if (v > 0 && r < 100000)
+        goto top;
+    if (v == -1 && r < 5000)
+        goto middle;
+    out[GID * 4] = r;
+}
+
+KERNEL(irreducible_with_barrier)
+{
+    int l = LID, v = in[GID];
+    uint k = n;
+    if (n & 1)
+        goto middle;
+top:
+    tmp[l] = v;
+    SYNC;
+    v += tmp[(l + 1) % LSIZE];
+    SYNC;
+    k--;
+middle:
+    tmp[l] = v * 2;
+    SYNC;
+    v ^= tmp[LSIZE - 1 - l];
+    for (int i = 0; i < (v & 3); i++)
+        v += i;
+    SYNC;
+    k--;
+    if ((int)k > 0)
+        goto top;
+    out[GID * 4] = v;
+}
+
+KERNEL(private_array)
+{
+    int a[8], v = in[GID];
+    for (int i = 0; i < 8; i++)
+        a[i] = v + i * 7;
+    tmp[LID] = a[v & 7];
+    SYNC;
+    a[(v >> 3) & 7] += tmp[LSIZE - 1 - LID];
+    SYNC;
+    int s = 0;
+    for (int i = 0; i < 8; i++)
+        s = s * 5 + a[(i + v) & 7];
+    out[GID * 4] = s;
+}
+
+struct pair { int a; char c; long b; int d[3]; };
+static void change(struct pair *p, int by) { p->a += by; p->d[by & 1] = p->a; p->b -= p->c; }
+
+KERNEL(private_struct)
+{
+    struct pair p = {in[GID], (char)LID, GID, {1, 2, 3}}, q;
+    change(&p, 1);
+    tmp[LID] = p.a;
+    SYNC;
+    q = p;
+    change(LID & 1 ? &p : &q, tmp[LSIZE - 1 - LID] & 15);
+    SYNC;
+    out[GID * 4] = p.a + q.a * 3;
+    out[GID * 4 + 1] = (int)(p.b + q.b);
+    out[GID * 4 + 2] = p.d[0] + q.d[1] + p.d[2];
+}
+
+KERNEL(local_atomics)
+{
+    local int counts[16], most;
+    if (LID == 0)
+        most = 0;
+    if (LID < 16)
+        counts[LID] = 0;
+    for (int i = LSIZE + LID; i < 16; i += LSIZE)
+        counts[i] = 0;
+    SYNC;
+    atomic_inc(&counts[in[GID] & 15]);
+    atomic_max(&most, in[GID]);
+    SYNC;
+    out[GID * 4] = counts[LID & 15];
+    out[GID * 4 + 1] = most;
+}
+
+static int rotate_in_group(local int *t, int v, int by)
+{
+    t[LID] = v;
+    SYNC;
+    int r = t[(LID + by) % LSIZE];
+    SYNC;
+    return r;
+}
+
+KERNEL(helper_with_barrier)
+{
+    int v = rotate_in_group(tmp, in[GID], 1);
+    if (n > 2)
+        v = rotate_in_group(tmp, v * 2, 3);
+    for (uint k = 0; k < n; k++)
+        v += rotate_in_group(tmp, v, (int)k);
+    out[GID * 4] = v;
+}
+
+KERNEL(do_while)
+{
+    local int go;
+    int rounds = 0;
+    do {
+        SYNC;
+        if (LID == 0)
+            go = rounds < (int)n;
+        SYNC;
+        rounds++;
+    } while (go);
+    out[GID * 4] = rounds;
+}
+
+KERNEL(vectors)
+{
+    int4 a = (int4)(in[GID], LID, GID, (int)n);
+    int3 b = a.zyx;
+    float4 f = convert_float4(a);
+    tmp[LID] = a.x + b.y;
+    SYNC;
+    a += tmp[LSIZE - 1 - LID];
+    b *= a.xyz;
+    if (a.x & 1) {
+        a = a.wzyx;
+        f *= 2.0f;
+    }
+    SYNC;
+    vstore4(a + (int4)(b, 1) + convert_int4(f), GID, out);
+}
+
+KERNEL(uniform_updates)
+{
+    uint k = n, m = 1;
+    int v = 0;
+    SYNC;
+    k = k * 2 + 1;
+    tmp[LID] = (int)k;
+    SYNC;
+    m += k;
+    k = m ^ 5;
+    v = tmp[LSIZE - 1 - LID];
+    SYNC;
+    for (uint i = 0; i < 3; i++) {
+        m = m * 3 + k;
+        v += (int)m;
+        if (i == 1)
+            SYNC;
+        k++;
+    }
+    out[GID * 4] = v;
+    out[GID * 4 + 1] = (int)(k + m);
+}
+
+KERNEL(short_circuit)
+{
+    int v = in[GID], r = 0;
+    for (int i = 0; i < 20 && (v > i || (v & 3) == 1) && !(i > 9 && v & 4); i++)
+        r += (v >> i & 1) ? i : -1;
+    SYNC;
+    out[GID * 4] = r;
+}
+
+KERNEL(bools)
+{
+    int v = in[GID];
+    bool odd = v & 1, big = v > 50;
+    SYNC;
+    tmp[LID] = odd != big;
+    SYNC;
+    bool other = tmp[LSIZE - 1 - LID];
+    SYNC;
+    out[GID * 4] = (odd ? 1 : 0) + (big ? 2 : 0) + (other ? 4 : 0);
+}
+
+KERNEL(guarded_uniform_loop)
+{
+    int sum = 0;
+    if (in[GID] & 1) {
+        for (uint k = 0; k < n; k++) {
+            sum += in[k] ^ GID;
+            for (int j = 0; j < (in[GID] & 3); j++)
+                sum += j;
+        }
+        sum *= 2;
+    } else {
+        sum = -1;
+    }
+    SYNC;
+    out[GID * 4] = sum;
+}
+
+KERNEL(many_types)
+{
+    char c = (char)in[GID];
+    short s = (short)(in[GID] * 3);
+    long l = (long)in[GID] << 33;
+    double d = in[GID] * 0.5;
+    uchar2 u = (uchar2)(c, 7);
+    global const int *p = in + GID;
+    local int *q = tmp + LID;
+    *q = 5;
+    SYNC;
+    c += *q;
+    s ^= c;
+    l += s;
+    d += (double)l;
+    u += (uchar2)(1, c);
+    q = tmp + (LSIZE - 1 - LID);
+    SYNC;
+    out[GID * 4] = c + s + *q;
+    out[GID * 4 + 1] = (int)(l >> 31);
+    out[GID * 4 + 2] = (int)(d / 1e9);
+    out[GID * 4 + 3] = u.x + u.y * 256 + *p;
+}
+
+KERNEL(collectives)
+{
+    int v = in[GID] & 255;
+    out[GID * 4] = work_group_reduce_add(v);
+    out[GID * 4 + 1] = work_group_scan_inclusive_add(v);
+    out[GID * 4 + 2] = work_group_broadcast(v, 0, 0, 0) + work_group_scan_exclusive_max(v);
+    out[GID * 4 + 3] = work_group_any(v > 250) + 2 * work_group_all(v > 1);
+}
+
+KERNEL(apparently_divergent)
+{
+    int v = in[GID];
+    if (LID < 100000) {
+        tmp[LID] = v;
+        SYNC;
+        v += tmp[LSIZE - 1 - LID];
+        while (LID + (int)n > 100) {
+            SYNC;
+            v++;
+        }
+        SYNC;
+    }
+    out[GID * 4] = v;
+}
+
+KERNEL(continues)
+{
+    int r = 0, v = in[GID] & 127;
+    for (uint k = 0; k < n * 4; k++) {
+        if ((v + (int)k) % 3 == 0)
+            continue;
+        if (v > 60) {
+            v -= 7;
+            if (v & 1)
+                continue;
+            r++;
+        } else if (v < 3)
+            break;
+        for (int j = 0; j < v; j += 5) {
+            if (j == 15)
+                continue;
+            r += j;
+        }
+        v--;
+    }
+    SYNC;
+    out[GID * 4] = r;
+    out[GID * 4 + 1] = v;
+}
+
+KERNEL(loaded_trip_count)
+{
+    int count = in[0] & 7, v = in[GID];
+    for (int k = 0; k < count; k++) {
+        tmp[LID] = v;
+        SYNC;
+        v = v * 3 + tmp[(LID + 1) % LSIZE];
+        SYNC;
+    }
+    out[GID * 4] = v;
+}
+
+KERNEL(global_atomics)
+{
+    atomic_add(out, in[GID] & 15);
+    if (in[GID] & 1)
+        atomic_inc(out + 1);
+}
+
+KERNEL(divergent_then_barrier_loop)
+{
+    int v = in[GID] & 31, l = LID;
+    for (uint k = 0; k < n; k++) {
+        if (v & 1) {
+            for (int i = 0; i < (v & 3); i++)
+                v += i;
+        } else if (v & 2) {
+            v -= 3;
+        }
+        tmp[l] = v;
+        SYNC;
+        if (l & 1)
+            v += tmp[(l + 1) % LSIZE];
+        SYNC;
+        if (k == 2)
+            break;
+    }
+    out[GID * 4] = v;
+}
+
+KERNEL(matrix)
+{
+    local float a[8][8];
+    float sum = 0;
+    int l = LID;
+    for (uint t = 0; t < n; t++) {
+        for (int i = l; i < 64; i += LSIZE)
+            a[i / 8][i % 8] = (float)((in[(i + (int)t) % 64] & 15) + (int)t);
+        SYNC;
+        for (int k = 0; k < 8; k++)
+            sum += a[k][l & 7] * a[l >> 3 & 7][k];
+        SYNC;
+    }
+    out[GID * 4] = (int)sum;
+}
+
+KERNEL(dead_and_infinite)
+{
+    int v = in[GID];
+    if (n > 1000000)
+        for (;;)
+            out[GID * 4 + 1] = v;
+    SYNC;
+    if (v == 123456789 && n > 100000)
+        __builtin_unreachable();
+    out[GID * 4] = v + 1;
+}
