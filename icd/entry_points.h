@@ -137,6 +137,7 @@
     X(clIcdGetPlatformIDsKHR)                \
     X(clIcdGetFunctionAddressForPlatformKHR) \
     X(clIcdSetPlatformDispatchDataKHR)       \
+    X(clGetKernelSuggestedLocalWorkSizeKHR)  \
     X(clGetSVMPointerInfoSAMEPAGE)
 
 #endif

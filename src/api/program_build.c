@@ -207,19 +207,31 @@ static cl_int check_headers(cl_program program, cl_uint num_headers, const cl_pr
     return CL_SUCCESS;
 }
 
+/* Of several headers of one name the first counts (the specification). */
+static bool has_header(const struct sp_job *job, const char *name)
+{
+    for (cl_uint i = 0; i < job->num_headers; i++)
+        if (strcmp(job->header_names[i], name) == 0)
+            return true;
+    return false;
+}
+
 static cl_int take_headers(struct sp_job *job, cl_uint num_headers, const cl_program *headers,
                            const char **names)
 {
     job->header_programs = sp_alloc_array(num_headers, sizeof(cl_program));
     job->header_names = sp_alloc_array(num_headers, sizeof(char *));
-    job->num_headers = num_headers;
     if (!job->header_programs || !job->header_names)
         return CL_OUT_OF_HOST_MEMORY;
     for (cl_uint i = 0; i < num_headers; i++) {
-        job->header_names[i] = sp_strdup(names[i]);
-        if (!job->header_names[i])
+        if (has_header(job, names[i]))
+            continue;
+        char *name = sp_strdup(names[i]);
+        if (!name)
             return CL_OUT_OF_HOST_MEMORY;
-        job->header_programs[i] = headers[i];
+        job->header_names[job->num_headers] = name;
+        job->header_programs[job->num_headers] = headers[i];
+        job->num_headers++;
         sp_object_reference(&headers[i]->object);
     }
     return CL_SUCCESS;

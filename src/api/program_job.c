@@ -61,10 +61,8 @@ void sp_job_destroy(struct sp_job *job)
     while (job->num_parts)
         sp_job_drop_part(job);
     for (cl_uint i = 0; i < job->num_headers; i++) {
-        if (job->header_programs && job->header_programs[i])
-            sp_object_unreference(&job->header_programs[i]->object);
-        if (job->header_names)
-            free(job->header_names[i]);
+        sp_object_unreference(&job->header_programs[i]->object);
+        free(job->header_names[i]);
     }
     free(job->header_programs);
     free(job->header_names);

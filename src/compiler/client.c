@@ -91,8 +91,13 @@ struct sp_compiler_limits sp_compiler_limits(void)
 static char *find_path(void)
 {
     const char *given = secure_getenv("SAMEPAGE_CC");
-    if (given && *given)
-        return sp_strdup(given);
+    if (given && *given) {
+        /* Absolute, since it is started from another folder. */
+        char *absolute = realpath(given, NULL);
+        char *copy = sp_strdup(absolute ? absolute : given);
+        free(absolute);
+        return copy;
+    }
     Dl_info library;
     if (!dladdr((void *)(uintptr_t)sp_compiler_request, &library) || !library.dli_fname)
         return sp_strdup("samepage-cc");

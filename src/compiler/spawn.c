@@ -85,6 +85,7 @@ static UNSANITIZED int be_program(void *argument)
 {
     struct spawn *spawn = argument;
     syscall(SYS_setsid);
+    syscall(SYS_chdir, "/");
     reset_signals();
     arrange_descriptors(spawn->control);
     syscall(SYS_execve, spawn->path, spawn->arguments, spawn->environment);

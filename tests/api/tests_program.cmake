@@ -1,0 +1,24 @@
+# Tests of programs and kernels: tests/api/<name>.c each.
+set(SP_API_TESTS_PROGRAM
+  kernel_args
+  kernel_create
+  kernel_enqueue_errors
+  kernel_non_uniform
+  kernel_queries
+  kernel_special_code
+  kernel_suggested_size
+  kernel_svm_args
+  kernel_task_native
+  kernel_zero_size
+  program_async
+  program_attached_kernels
+  program_binary
+  program_build
+  program_compile_link
+  program_errors
+  program_globals
+  program_include
+  program_log
+  program_options
+  program_source_strings
+)
