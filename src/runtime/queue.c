@@ -82,6 +82,14 @@ cl_int sp_queue_finish(cl_command_queue queue)
     }
 }
 
+bool sp_queue_is_idle(cl_command_queue queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    bool is_idle = !queue->last && !queue->first_pending;
+    pthread_mutex_unlock(&queue->lock);
+    return is_idle;
+}
+
 cl_int sp_queue_flush(cl_command_queue queue)
 {
     (void)queue;

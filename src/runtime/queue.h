@@ -40,6 +40,9 @@ cl_int sp_queue_create(cl_context context, cl_device_id device,
 /* Waits for every command enqueued so far. */
 cl_int sp_queue_finish(cl_command_queue queue);
 
+/* Whether all that was enqueued has ended; then what it wrote is visible to the caller. */
+bool sp_queue_is_idle(cl_command_queue queue);
+
 /* Commands start on their own; this makes sure of it. */
 cl_int sp_queue_flush(cl_command_queue queue);
 

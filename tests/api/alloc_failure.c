@@ -70,7 +70,10 @@ static void use_queue(cl_context context, cl_command_queue queue, cl_mem buffer)
         WORKED(clWaitForEvents(1, &event));
         clReleaseEvent(event);
     }
+    /* One of the queues has no order of its own: each step is waited for. */
+    WORKED(clFinish(queue));
     WORKED(clEnqueueCopyBuffer(queue, buffer, buffer, 0, 2048, 1024, 0, NULL, NULL));
+    WORKED(clFinish(queue));
     WORKED(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 2048, 4, &value, 0, NULL, NULL));
     WORKED(clEnqueueWriteBufferRect(queue, buffer, CL_TRUE, origin, origin, region, 0, 0, 0, 0,
                                     room, 0, NULL, NULL));
@@ -98,7 +101,7 @@ static void use_svm(cl_context context, cl_command_queue queue)
         WORKED(clEnqueueSVMMemFill(queue, svm, &pattern, 4, 64, 0, NULL, NULL));
         WORKED(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, svm, 64, 0, NULL, NULL));
         WORKED(clEnqueueSVMUnmap(queue, svm, 0, NULL, NULL));
-        WORKED(clFinish(queue)); /* one of the queues has no order of its own */
+        WORKED(clFinish(queue));
         void *pointer = svm;
         if (!WORKED(clEnqueueSVMFree(queue, 1, &pointer, NULL, NULL, 0, NULL, NULL)))
             clSVMFree(context, svm);
