@@ -55,41 +55,51 @@ static ushort half_rtn(float x)
         ((AS ushort *)p)[offset] = to_half(as_float_first(value));                                 \
     }
 
-/* stride: elements from one vector to the next, 4 for three elements in the aligned form. */
-#define STORE_HALVES(n, AS, T, name, scalar, stride, suffix)                                       \
-    void OVERLOAD name##n##suffix(T##n value, size_t offset, AS half *p)                           \
+#define UNALIGNED(n, T) typedef T##n unaligned_##T##n __attribute__((aligned(sizeof(T))));
+VECTOR_WIDTHS(UNALIGNED, ushort)
+VECTOR_WIDTHS(UNALIGNED, half)
+
+#define FLOAT_TO_HALF(to_half, i) to_half(x.s##i)
+#define DOUBLE_TO_HALF(to_half, i) to_half(round_to_odd(x.s##i))
+
+#define STORE_HALVES(n, AS, T, suffix, to_half, element)                                           \
+    void OVERLOAD vstore_half##n##suffix(T##n x, size_t offset, AS half *p)                        \
     {                                                                                              \
-        p += offset * stride;                                                                      \
-        for (int i = 0; i < n; i++) {                                                              \
-            scalar##suffix(value[i], i, p);                                                        \
-        }                                                                                          \
+        *(AS unaligned_ushort##n *)(p + offset * n) = (ushort##n)(EACH_##n(element, to_half));     \
+    }                                                                                              \
+    void OVERLOAD vstorea_half##n##suffix(T##n x, size_t offset, AS half *p)                       \
+    {                                                                                              \
+        vstore_half##n##suffix(x, offset, p);                                                      \
     }
 
-#define STORE_ALL_WIDTHS(AS, T, suffix, to_half, as_float_first)                                   \
+/* Three elements take the place of four in the aligned form, and the fourth is left alone in both. */
+#define STORE_THREE_HALVES(AS, T, suffix, name, stride)                                            \
+    void OVERLOAD name##suffix(T##3 x, size_t offset, AS half *p)                                  \
+    {                                                                                              \
+        p += offset * stride;                                                                      \
+        vstore_half##suffix(x.s0, 0, p);                                                           \
+        vstore_half##suffix(x.s1, 1, p);                                                           \
+        vstore_half##suffix(x.s2, 2, p);                                                           \
+    }
+
+#define STORE_ALL_WIDTHS(AS, T, suffix, to_half, as_float_first, element)                          \
     STORE_HALF(AS, T, suffix, to_half, as_float_first)                                             \
-    STORE_HALVES(2, AS, T, vstore_half, vstore_half, 2, suffix)                                    \
-    STORE_HALVES(3, AS, T, vstore_half, vstore_half, 3, suffix)                                    \
-    STORE_HALVES(4, AS, T, vstore_half, vstore_half, 4, suffix)                                    \
-    STORE_HALVES(8, AS, T, vstore_half, vstore_half, 8, suffix)                                    \
-    STORE_HALVES(16, AS, T, vstore_half, vstore_half, 16, suffix)                                  \
-    STORE_HALVES(2, AS, T, vstorea_half, vstore_half, 2, suffix)                                   \
-    STORE_HALVES(3, AS, T, vstorea_half, vstore_half, 4, suffix)                                   \
-    STORE_HALVES(4, AS, T, vstorea_half, vstore_half, 4, suffix)                                   \
-    STORE_HALVES(8, AS, T, vstorea_half, vstore_half, 8, suffix)                                   \
-    STORE_HALVES(16, AS, T, vstorea_half, vstore_half, 16, suffix)
+    STORE_THREE_HALVES(AS, T, suffix, vstore_half3, 3)                                             \
+    STORE_THREE_HALVES(AS, T, suffix, vstorea_half3, 4)                                            \
+    STORE_HALVES(2, AS, T, suffix, to_half, element)                                               \
+    STORE_HALVES(4, AS, T, suffix, to_half, element)                                               \
+    STORE_HALVES(8, AS, T, suffix, to_half, element)                                               \
+    STORE_HALVES(16, AS, T, suffix, to_half, element)
 
 #define STORES(AS, suffix, to_half)                                                                \
-    STORE_ALL_WIDTHS(AS, float, suffix, to_half, )                                                 \
-    STORE_ALL_WIDTHS(AS, double, suffix, to_half, round_to_odd)
+    STORE_ALL_WIDTHS(AS, float, suffix, to_half, , FLOAT_TO_HALF)                                  \
+    STORE_ALL_WIDTHS(AS, double, suffix, to_half, round_to_odd, DOUBLE_TO_HALF)
 
 WRITABLE_SPACES(STORES, , half_rte)
 WRITABLE_SPACES(STORES, _rte, half_rte)
 WRITABLE_SPACES(STORES, _rtz, half_rtz)
 WRITABLE_SPACES(STORES, _rtp, half_rtp)
 WRITABLE_SPACES(STORES, _rtn, half_rtn)
-
-#define UNALIGNED(n, T) typedef T##n unaligned_##T##n __attribute__((aligned(sizeof(T))));
-VECTOR_WIDTHS(UNALIGNED, half)
 
 #define LOAD_HALVES(n, AS)                                                                         \
     float##n OVERLOAD vload_half##n(size_t offset, const AS half *p)                               \
