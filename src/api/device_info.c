@@ -129,7 +129,8 @@ static cl_int reply_fp_config(const struct query *query, cl_device_info param,
     if (param == CL_DEVICE_SINGLE_FP_CONFIG)
         config |= CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
     else
-        config = info->fp64 ? config | CL_FP_FMA : 0;
+        /* The specification's least for double; the rounding modes are those of conversions. */
+        config = info->fp64 ? config | CL_FP_FMA | CL_FP_ROUND_TO_ZERO | CL_FP_ROUND_TO_INF : 0;
     return reply_ulong(query, config);
 }
 

@@ -251,12 +251,12 @@ CL_API_ENTRY cl_int CL_API_CALL clSetProgramSpecializationConstant(cl_program pr
                                                                    size_t spec_size,
                                                                    const void *spec_value)
 {
-    (void)program;
     (void)spec_id;
     (void)spec_size;
     (void)spec_value;
-    /* No program was created from an intermediate language. */
-    return CL_INVALID_PROGRAM;
+    if (!sp_object_is(program, SP_OBJECT_PROGRAM))
+        return CL_INVALID_PROGRAM;
+    return CL_INVALID_OPERATION; /* no device takes an intermediate language */
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clUnloadPlatformCompiler(cl_platform_id platform)

@@ -81,8 +81,9 @@ static cl_int plan_by_affinity(cl_device_id device, const cl_device_partition_pr
          properties[1] != CL_DEVICE_AFFINITY_DOMAIN_NEXT_PARTITIONABLE) ||
         properties[2] != 0)
         return CL_INVALID_VALUE;
+    /* One node alone is not reported as a domain, so the scheme is not supported. */
     if (device->device->info.numa_nodes < 2)
-        return CL_DEVICE_PARTITION_FAILED;
+        return CL_INVALID_VALUE;
 
     plan->kind = SP_PARTITION_NUMA;
     plan->count = device->device->info.numa_nodes;
