@@ -155,6 +155,21 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&client.lock);
 }
 
+/* The environment for samepage-cc: ours, but for the test of failing allocations, which counts those of this
+ * process. NULL when out of memory. */
+static char **compiler_environment(void)
+{
+    static const char fail_alloc[] = "SAMEPAGE_FAIL_ALLOC=";
+    size_t count = 0, kept = 0;
+    while (environ && environ[count])
+        count++;
+    char **environment = sp_alloc_array(count + 1, sizeof(char *));
+    for (size_t i = 0; environment && i < count; i++)
+        if (strncmp(environ[i], fail_alloc, strlen(fail_alloc)) != 0)
+            environment[kept++] = environ[i];
+    return environment;
+}
+
 /* With the lock held. Makes sure of a control socket: 0, -ENOENT or another errno of starting. */
 static int start_locked(void)
 {
@@ -171,7 +186,9 @@ static int start_locked(void)
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return -errno;
-    int error = sp_spawn_unnoticed(path, pair[1]);
+    char **environment = compiler_environment();
+    int error = environment ? sp_spawn_unnoticed(path, environment, pair[1]) : -ENOMEM;
+    free(environment);
     close(pair[1]);
     if (error) {
         close(pair[0]);

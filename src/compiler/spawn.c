@@ -103,12 +103,12 @@ static UNSANITIZED int be_middle(void *argument)
     return 0;
 }
 
-int sp_spawn_unnoticed(const char *path, int control)
+int sp_spawn_unnoticed(const char *path, char *const *environment, int control)
 {
     static char name[] = "samepage-cc";
     char *const arguments[] = {name, NULL};
     struct spawn spawn = {
-        .path = path, .arguments = arguments, .environment = environ, .control = control};
+        .path = path, .arguments = arguments, .environment = environment, .control = control};
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

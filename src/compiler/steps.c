@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -294,6 +295,18 @@ static int request_error(int error)
     return error == -ENOENT || error == -ENOMEM ? error : -EIO;
 }
 
+/* Adds to a log of samepage-cc what a person can do about the memory limit. */
+static void explain_limit(struct sp_compiler_reply *reply)
+{
+    char *longer = sp_format("%sThe build needed more than %" PRIu64
+                             " MiB; SAMEPAGE_BUILD_MEMORY sets another limit.\n",
+                             reply->log, sp_compiler_limits().memory_bytes >> 20);
+    if (longer) {
+        free(reply->log);
+        reply->log = longer;
+    }
+}
+
 /* Answers the request: from the cache where it can be, and into the cache. Ends the request. `take` moves
  * what the answer holds into `result`: 0, -EBADMSG, -ENOMEM. */
 static int ask(enum sp_cc_kind kind, struct sp_wire_writer *request, struct sp_step_result *result,
@@ -321,6 +334,8 @@ static int ask(enum sp_cc_kind kind, struct sp_wire_writer *request, struct sp_s
         error = request_error(error);
     } else {
         error = status_error(reply.status);
+        if (reply.status == SP_CC_NO_MEMORY)
+            explain_limit(&reply);
         if (!error)
             error = take(&reply, result);
         if (!error && cache)

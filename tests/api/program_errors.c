@@ -151,7 +151,7 @@ static void check_queries(struct check_setup *setup, cl_program program)
     CHECK_CL(clReleaseProgram((cl_program)setup->queue), CL_INVALID_PROGRAM);
     CHECK_CL(clSetProgramReleaseCallback(NULL, ignore, NULL), CL_INVALID_PROGRAM);
     CHECK_CL(clSetProgramReleaseCallback(program, ignore, NULL), CL_INVALID_OPERATION);
-    CHECK_CL(clSetProgramSpecializationConstant(program, 0, 1, room), CL_INVALID_PROGRAM);
+    CHECK_CL(clSetProgramSpecializationConstant(program, 0, 1, room), CL_INVALID_OPERATION);
     CHECK_CL(clUnloadPlatformCompiler((cl_platform_id)setup->context), CL_INVALID_PLATFORM);
     CHECK_CL(clUnloadPlatformCompiler(setup->platform), CL_SUCCESS);
 }

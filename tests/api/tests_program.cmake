@@ -14,11 +14,18 @@ set(SP_API_TESTS_PROGRAM
   program_attached_kernels
   program_binary
   program_build
+  program_cache
   program_compile_link
   program_errors
+  program_fork
   program_globals
   program_include
+  program_limits
   program_log
+  program_no_compiler
   program_options
+  program_out_of_memory
   program_source_strings
+  program_threads
+  program_unnoticed
 )

@@ -138,6 +138,27 @@ static void read_dependencies(const char *rule, const char *folder,
     sp_cc_text_finish(&name);
 }
 
+/* What clang writes after the last words of its own when it dies: nothing for whoever wrote the source. */
+static const char crash_report[] = "PLEASE submit a bug report";
+
+/* Clang's failure: an error of the source, or its own end. In the second case what it said is cut down to
+ * the last words. */
+static enum sp_cc_status judge_failure(int exit_status, struct sp_cc_text *said,
+                                       struct sp_cc_text *log)
+{
+    char *report = said->size ? strstr(said->bytes, crash_report) : NULL;
+    if (exit_status == 1 && !report)
+        return SP_CC_SOURCE_ERROR;
+    if (report) {
+        *report = 0;
+        said->size = (size_t)(report - said->bytes);
+    }
+    if (said->size && (strstr(said->bytes, "out of memory") || strstr(said->bytes, "bad_alloc")))
+        return SP_CC_NO_MEMORY;
+    sp_cc_text_format(log, "error: clang crashed (status %d)\n", exit_status);
+    return SP_CC_INTERNAL;
+}
+
 enum sp_cc_status sp_cc_compile(const struct sp_cc_source *source, struct sp_cc_text *bitcode,
                                 struct sp_cc_strings *dependencies, struct sp_cc_text *log)
 {
@@ -163,17 +184,16 @@ enum sp_cc_status sp_cc_compile(const struct sp_cc_source *source, struct sp_cc_
     sp_cc_text_format(&rule_path, "%s/out.d", files.path);
     command(source, headers.path, output.bytes, rule_path.bytes, &words);
     int exit_status = sp_cc_run_tool(&words, source->text, source->size, &said);
-    add_log(log, &said, headers.path);
     if (exit_status < 0 || exit_status == 127) {
+        add_log(log, &said, headers.path);
         sp_cc_text_format(log, "error: clang cannot be run as %s\n", words.items[0]);
         goto end;
     }
-    if (exit_status) {
-        if (exit_status != 1)
-            sp_cc_text_format(log, "error: clang ended with status %d\n", exit_status);
-        status = SP_CC_SOURCE_ERROR;
+    if (exit_status)
+        status = judge_failure(exit_status, &said, log);
+    add_log(log, &said, headers.path);
+    if (exit_status)
         goto end;
-    }
     if (sp_cc_read_file(output.bytes, bitcode))
         goto end;
     if (!sp_cc_read_file(rule_path.bytes, &rule) && rule.size)

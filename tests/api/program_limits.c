@@ -1,0 +1,65 @@
+/* A build that never ends, and one that eats memory, are ended with a log; the next build is fine. */
+#include "check_program.h"
+
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A table of 2^27 numbers: its expression does not fit. */
+static const char hungry[] =
+    "#define A0 1,\n"
+    "#define A1 A0 A0 A0 A0 A0 A0 A0 A0\n#define A2 A1 A1 A1 A1 A1 A1 A1 A1\n"
+    "#define A3 A2 A2 A2 A2 A2 A2 A2 A2\n#define A4 A3 A3 A3 A3 A3 A3 A3 A3\n"
+    "#define A5 A4 A4 A4 A4 A4 A4 A4 A4\n#define A6 A5 A5 A5 A5 A5 A5 A5 A5\n"
+    "#define A7 A6 A6 A6 A6 A6 A6 A6 A6\n#define A8 A7 A7 A7 A7 A7 A7 A7 A7\n"
+    "#define A9 A8 A8 A8 A8 A8 A8 A8 A8\n"
+    "__constant int t[] = { A9 0 };\n"
+    "__kernel void k(__global int *p) { p[0] = t[p[0]]; }\n";
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void check_refused(struct check_setup *setup, const char *source, const char *words)
+{
+    static char log[1 << 20];
+    cl_program program = source_program(setup->context, source);
+    double start = seconds();
+    CHECK_CL(clBuildProgram(program, 0, NULL, NULL, NULL, NULL), CL_BUILD_PROGRAM_FAILURE);
+    CHECK(seconds() - start < 20);
+    CHECK_CL(clGetProgramBuildInfo(program, setup->device, CL_PROGRAM_BUILD_LOG, sizeof log, log,
+                                   NULL),
+             CL_SUCCESS);
+    if (!strstr(log, words)) {
+        fprintf(stderr, "log: %s\n", log);
+        CHECK(!"the log says why");
+    }
+    CHECK_CL(clReleaseProgram(program), CL_SUCCESS);
+}
+
+int main(void)
+{
+    struct check_setup setup;
+    setenv("SAMEPAGE_BUILD_SECONDS", "3", 1);
+    setenv("SAMEPAGE_BUILD_MEMORY", "600", 1);
+    check_setup(&setup);
+    /* An included pipe that nobody ever writes to: reading it never ends. */
+    char folder[] = "/tmp/samepage_limits_XXXXXX", pipe[64], source[256];
+    REQUIRE(mkdtemp(folder));
+    snprintf(pipe, sizeof pipe, "%s/pipe.h", folder);
+    REQUIRE(mkfifo(pipe, 0600) == 0);
+    snprintf(source, sizeof source, "#include \"%s\"\n__kernel void k(void) {}\n", pipe);
+    check_refused(&setup, source, "3 seconds");
+    unlink(pipe);
+    rmdir(folder);
+    check_refused(&setup, hungry, "600 MiB");
+    cl_program program =
+        build(setup.context, "__kernel void k(__global int *p) { p[0] = 6; }", "-DLIMITS");
+    CHECK(run_for_int(&setup, program, "k") == 6);
+    CHECK_CL(clReleaseProgram(program), CL_SUCCESS);
+    check_finish(&setup);
+    return check_result();
+}
