@@ -41,6 +41,7 @@ static void check_errors(void)
              CL_INVALID_VALUE);
     CHECK_CL(divide(CL_DEVICE_PARTITION_EQUALLY, (cl_device_partition_property)units + 1, 0, 0),
              CL_DEVICE_PARTITION_FAILED);
+    CHECK_CL(divide(CL_DEVICE_PARTITION_EQUALLY, units, 0, 0), CL_DEVICE_PARTITION_FAILED);
     CHECK_CL(divide(CL_DEVICE_PARTITION_BY_COUNTS, 0, 0, 0), CL_INVALID_VALUE);
     CHECK_CL(divide(CL_DEVICE_PARTITION_BY_COUNTS, (cl_device_partition_property)units + 1, 0, 0),
              CL_INVALID_DEVICE_PARTITION_COUNT);
@@ -64,7 +65,7 @@ static void check_numa(void)
     cl_uint count = 0;
     cl_int error = clCreateSubDevices(root, list, 64, nodes, &count);
     if (!(domains & CL_DEVICE_AFFINITY_DOMAIN_NUMA)) {
-        CHECK_CL(error, CL_DEVICE_PARTITION_FAILED);
+        CHECK_CL(error, CL_INVALID_VALUE);
         return;
     }
     CHECK_CL(error, CL_SUCCESS);
