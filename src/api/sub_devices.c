@@ -29,7 +29,9 @@ static cl_int plan_equally(cl_device_id device, const cl_device_partition_proper
     cl_device_partition_property each = properties[1];
     if (each <= 0 || properties[2] != 0)
         return CL_INVALID_VALUE;
-    if (each >= (cl_device_partition_property)units)
+    if (each > (cl_device_partition_property)units)
+        return CL_INVALID_DEVICE_PARTITION_COUNT;
+    if (each == (cl_device_partition_property)units)
         return CL_DEVICE_PARTITION_FAILED; /* one part is no partition */
 
     plan->kind = SP_PARTITION_UNITS;

@@ -40,7 +40,7 @@ static void check_errors(void)
     CHECK_CL(divide(CL_DEVICE_PARTITION_EQUALLY, 1, CL_DEVICE_PARTITION_EQUALLY, 1),
              CL_INVALID_VALUE);
     CHECK_CL(divide(CL_DEVICE_PARTITION_EQUALLY, (cl_device_partition_property)units + 1, 0, 0),
-             CL_DEVICE_PARTITION_FAILED);
+             CL_INVALID_DEVICE_PARTITION_COUNT);
     CHECK_CL(divide(CL_DEVICE_PARTITION_EQUALLY, units, 0, 0), CL_DEVICE_PARTITION_FAILED);
     CHECK_CL(divide(CL_DEVICE_PARTITION_BY_COUNTS, 0, 0, 0), CL_INVALID_VALUE);
     CHECK_CL(divide(CL_DEVICE_PARTITION_BY_COUNTS, (cl_device_partition_property)units + 1, 0, 0),
