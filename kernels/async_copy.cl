@@ -2,11 +2,11 @@
  *
  * A work-group runs on one thread, so one work-item copies for all, in one piece, which becomes a
  * memory copy. A barrier comes before it, so that the copy does not sit in the middle of what
- * vectorises over work-items; waiting for the event is one barrier more. Hence events carry nothing: the one
- * that the caller passed goes back.
+ * vectorises over work-items; waiting for the event is one barrier more. Hence events carry
+ * nothing: the one that the caller passed goes back.
  *
- * Elements of three are copied as four, as they lie in memory (6.15.11). Prefetch has nothing to do: the
- * processor's own prefetch sees what a kernel does.
+ * Elements of three are copied as four, as they lie in memory (6.15.11). Prefetch has nothing to
+ * do: the processor's own prefetch sees what a kernel does.
  */
 #include "gentype.h"
 

@@ -1,12 +1,14 @@
 /* C11 atomic functions (OpenCL C 3.0, 6.15.12).
  *
- * Every function comes for a pointer to the generic address space, which has the body, and for pointers to
- * global and local memory (what programs see that are compiled without the generic address
- * space), which cast and pass on. Three forms of each: sequentially consistent at device scope; with an
- * order; with an order and a scope. An order that is no constant after inlining stays a switch.
+ * Every function comes for a pointer to the generic address space, which has the body, and for
+ * pointers to global and local memory (what programs see that are compiled without the generic
+ * address space), which cast and pass on. Three forms of each: sequentially consistent at device
+ * scope; with an order; with an order and a scope. An order that is no constant after inlining
+ * stays a switch.
  *
- * On the types with no meaning under C11 (add, subtract, min and max of float and double) this follows
- * cl_ext_float_atomics. atomic_init is a plain store, as its name for not being atomic has it.
+ * On the types with no meaning under C11 (add, subtract, min and max of float and double) this
+ * follows cl_ext_float_atomics. atomic_init is a plain store, as its name for not being atomic has
+ * it.
  */
 #include "gentype.h"
 
@@ -194,7 +196,8 @@ INTEGER_TYPE(ulong)
 ANY_TYPE(float)
 ANY_TYPE(double)
 
-/* Without the generic address space clang's header, for these alone, means private memory by a plain pointer. */
+/* Without the generic address space clang's header, for these alone, means private memory by a
+ * plain pointer. */
 #define PRIVATE_FLOAT(T)                                                                           \
     READ_MODIFY_WRITE_NAMED(__private, fetch_add, T)                                               \
     READ_MODIFY_WRITE_NAMED(__private, fetch_sub, T)                                               \
@@ -203,8 +206,8 @@ ANY_TYPE(double)
 PRIVATE_FLOAT(float)
 PRIVATE_FLOAT(double)
 
-/* atomic_intptr_t is an atomic_long and atomic_uintptr_t an atomic_ulong. For them clang's headers also declare
- * operands of the other signedness (a ptrdiff_t to add, a uintptr_t to mask with). */
+/* atomic_intptr_t is an atomic_long and atomic_uintptr_t an atomic_ulong. For them clang's headers
+ * also declare operands of the other signedness (a ptrdiff_t to add, a uintptr_t to mask with). */
 #define MIXED_SIGNEDNESS(AS, name, T, V)                                                           \
     T OVERLOAD atomic_##name(volatile AS atomic_##T *p, V value)                                   \
     {                                                                                              \
@@ -239,8 +242,7 @@ MIXED_SPACES(fetch_max)
     bool OVERLOAD atomic_flag_test_and_set(volatile AS atomic_flag *p)                             \
     {                                                                                              \
         return __opencl_atomic_exchange(PLAIN(AS, int, p), 1, memory_order_seq_cst,                \
-                                        memory_scope_device)                                       \
-            != 0;                                                                                  \
+                                        memory_scope_device) != 0;                                 \
     }                                                                                              \
     bool OVERLOAD atomic_flag_test_and_set_explicit(volatile AS atomic_flag *p, ORDER order)       \
     {                                                                                              \

@@ -1,13 +1,14 @@
 /* OpenCL C 1.x atomic functions (OpenCL C 3.0, 6.15.13), and the atom_ forms of the extensions
  * cl_khr_{global,local}_int32_{base,extended}_atomics and cl_khr_int64_{base,extended}_atomics.
  *
- * They act on plain integers in global or local memory, and are relaxed: programs of that age put fences
- * where they want order. The operation itself is the one of C11 at device scope.
+ * They act on plain integers in global or local memory, and are relaxed: programs of that age put
+ * fences where they want order. The operation itself is the one of C11 at device scope.
  */
 #include "gentype.h"
 
 /* The plain integer seen as an atomic one. `volatile` is dropped: it would forbid nothing that
- * an atomic operation does not forbid already, and it hides from the optimiser what memory is touched. */
+ * an atomic operation does not forbid already, and it hides from the optimiser what memory is
+ * touched. */
 #define ATOMIC(AS, T, p) ((AS atomic_##T *)(p))
 #define RELAXED memory_order_relaxed, memory_scope_device
 

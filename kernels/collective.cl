@@ -1,17 +1,17 @@
 /* Work-group collective functions (OpenCL C 3.0, 6.15.16).
  *
- * Every work-item writes its value to the group's scratch memory; after a barrier the first work-item
- * goes over all of them in order of the local linear id, and after another everyone reads. In order
- * also means that sums of floating-point numbers come out the same for every shape of the work-group. Each function
- * leaves with the scratch memory free: where a work-item still reads what another may overwrite in the next
- * call, a last barrier separates them.
+ * Every work-item writes its value to the group's scratch memory; after a barrier the first
+ * work-item goes over all of them in order of the local linear id, and after another everyone
+ * reads. In order also means that sums of floating-point numbers come out the same for every shape
+ * of the work-group. Each function leaves with the scratch memory free: where a work-item still
+ * reads what another may overwrite in the next call, a last barrier separates them.
  */
 #include "gentype.h"
 
 static size_t linear_id(void)
 {
-    return (__sp_local_id_2() * __sp_local_size_1() + __sp_local_id_1()) * __sp_local_size_0()
-        + __sp_local_id_0();
+    return (__sp_local_id_2() * __sp_local_size_1() + __sp_local_id_1()) * __sp_local_size_0() +
+           __sp_local_id_0();
 }
 
 static size_t group_size(void)
@@ -41,8 +41,8 @@ static size_t group_size(void)
     }                                                                                              \
     T OVERLOAD work_group_broadcast(T value, size_t id_0, size_t id_1, size_t id_2)                \
     {                                                                                              \
-        return broadcast_##T(value, __sp_local_id_0() == id_0 && __sp_local_id_1() == id_1         \
-                                        && __sp_local_id_2() == id_2);                             \
+        return broadcast_##T(value, __sp_local_id_0() == id_0 && __sp_local_id_1() == id_1 &&      \
+                                        __sp_local_id_2() == id_2);                                \
     }
 
 #define COLLECTIVE(T, name, identity, combine)                                                     \

@@ -1,7 +1,7 @@
 /* Conversions from floating point to integers (OpenCL C 3.0, 6.4.3).
  *
- * The value is rounded to an integer in its own type, exactly; the default is towards zero, which C's
- * conversion does by itself. Then it converts, or saturates:
+ * The value is rounded to an integer in its own type, exactly; the default is towards zero, which
+ * C's conversion does by itself. Then it converts, or saturates:
  *
  * - NaN gives 0;
  * - the lower limit of the integer type is a power of two or 0, the upper one is a power of two

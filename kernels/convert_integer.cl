@@ -1,8 +1,9 @@
 /* Conversions between integers (OpenCL C 3.0, 6.4.3).
  *
  * A rounding mode has no meaning here but is allowed in the name, so each conversion has five names
- * with and five without saturation. Saturation clamps to the range that both types share, given in the source
- * type: LOW and HIGH fold to constants, and where they are the source's own limits the clamp folds away.
+ * with and five without saturation. Saturation clamps to the range that both types share, given in
+ * the source type: LOW and HIGH fold to constants, and where they are the source's own limits the
+ * clamp folds away.
  */
 #include "gentype.h"
 

@@ -1,14 +1,14 @@
 /* Conversions to floating point, from integers and between float and double (OpenCL C 3.0, 6.4.3).
  *
  * C's conversion rounds to nearest even, and is exact where every value of the source fits:
- * integers of up to 24 bits in float, of up to 53 bits in double, float in double. The directed modes have
- * work to do in three cases only:
+ * integers of up to 24 bits in float, of up to 53 bits in double, float in double. The directed
+ * modes have work to do in three cases only:
  *
- * - double to float: convert, compare with the source, and take the neighbour if the result lies on the
- *   wrong side;
+ * - double to float: convert, compare with the source, and take the neighbour if the result lies on
+ * the wrong side;
  * - int and uint to float: by way of double, which holds them exactly;
- * - long and ulong to either: keep the leading bits that fit, which convert exactly and are the value
- *   towards zero; one place further if bits were cut off and the mode points away from zero.
+ * - long and ulong to either: keep the leading bits that fit, which convert exactly and are the
+ * value towards zero; one place further if bits were cut off and the mode points away from zero.
  */
 #include "gentype.h"
 

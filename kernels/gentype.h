@@ -7,8 +7,8 @@
  *   a macro M(n, T, ...) defines one overload on the type T##n, and ALL_WIDTHS(M, T, ...) uses
  *   it for every width; n is empty for the scalar;
  * - where only a scalar form exists, VECTORS_1, _2 and _3 define the vector overloads of a function
- *   of that many arguments by calling the scalar one for each element. After inlining, samepage-cc takes
- *   vectors apart anyway and vectorises over work-items, so nothing is lost.
+ *   of that many arguments by calling the scalar one for each element. After inlining, samepage-cc
+ * takes vectors apart anyway and vectorises over work-items, so nothing is lost.
  *
  * Element types: R of the result, A, B and C of the arguments. Parameters are always x, y, z.
  */

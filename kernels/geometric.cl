@@ -1,7 +1,7 @@
 /* Geometric functions (OpenCL C 3.0, 6.15.5).
  *
- * length, distance and normalize must not lose a result to a square that overflows or underflows. The
- * vector is first brought near 1 by a power of two, chosen without a branch from three: exact,
+ * length, distance and normalize must not lose a result to a square that overflows or underflows.
+ * The vector is first brought near 1 by a power of two, chosen without a branch from three: exact,
  * and cheap enough to be always done. The fast_ forms are the plain formulas.
  */
 #include "gentype.h"
@@ -62,8 +62,8 @@ CROSS(double)
 LARGEST(float)
 LARGEST(double)
 
-/* A factor that takes a magnitude to where it can be squared and four squares summed, and where what
- * underflows then is too small to matter. */
+/* A factor that takes a magnitude to where it can be squared and four squares summed, and where
+ * what underflows then is too small to matter. */
 static float OVERLOAD scale_near_one(float magnitude)
 {
     return magnitude > 0x1p+61f ? 0x1p-70f : magnitude < 0x1p-48f ? 0x1p+90f : 1.0f;
@@ -85,8 +85,8 @@ static double OVERLOAD scale_near_one(double magnitude)
     {                                                                                              \
         return length(x - y);                                                                      \
     }
-/* An infinite element makes every finite one 0 beside it: treat infinities as 1, the rest as 0. The zero vector
- * stays what it is, and a NaN makes all NaN. */
+/* An infinite element makes every finite one 0 beside it: treat infinities as 1, the rest as 0. The
+ * zero vector stays what it is, and a NaN makes all NaN. */
 #define NORMALIZE(n, T)                                                                            \
     T##n OVERLOAD normalize(T##n x)                                                                \
     {                                                                                              \

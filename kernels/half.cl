@@ -1,12 +1,14 @@
-/* Loads and stores that convert from and to half (OpenCL C 3.0, 6.15.7; the type half is storage only).
+/* Loads and stores that convert from and to half (OpenCL C 3.0, 6.15.7; the type half is storage
+ * only).
  *
  * Widening is exact. Narrowing rounds to nearest even with the processor's own conversion from
- * float; the directed modes then step back by one place where that went the wrong way. An overflow to
- * infinity steps back to the largest finite number by the same rule.
+ * float; the directed modes then step back by one place where that went the wrong way. An overflow
+ * to infinity steps back to the largest finite number by the same rule.
  *
- * A double must not be rounded twice. It becomes a float rounded to odd first: cut off, with the last
- * bit set where something was cut, which keeps for the second rounding, in whatever mode, on which side of a
- * tie or of a half the value lies. (Sound as float has more than two bits over half.)
+ * A double must not be rounded twice. It becomes a float rounded to odd first: cut off, with the
+ * last bit set where something was cut, which keeps for the second rounding, in whatever mode, on
+ * which side of a tie or of a half the value lies. (Sound as float has more than two bits over
+ * half.)
  */
 #include "gentype.h"
 
@@ -72,7 +74,8 @@ VECTOR_WIDTHS(UNALIGNED, half)
         vstore_half##n##suffix(x, offset, p);                                                      \
     }
 
-/* Three elements take the place of four in the aligned form, and the fourth is left alone in both. */
+/* Three elements take the place of four in the aligned form, and the fourth is left alone in both.
+ */
 #define STORE_THREE_HALVES(AS, T, suffix, name, stride)                                            \
     void OVERLOAD name##suffix(T##3 x, size_t offset, AS half *p)                                  \
     {                                                                                              \

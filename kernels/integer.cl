@@ -1,8 +1,8 @@
 /* Integer functions (OpenCL C 3.0, 6.15.3).
  *
- * What C's operators or an elementwise builtin of clang can say is said once for all widths. In a scalar
- * form of a type narrower than int the operators work on promoted values; each expression below is
- * right for both, and the return converts back.
+ * What C's operators or an elementwise builtin of clang can say is said once for all widths. In a
+ * scalar form of a type narrower than int the operators work on promoted values; each expression
+ * below is right for both, and the return converts back.
  *
  * Products wider than the type: narrower types are widened; long uses a 128-bit integer, which is
  * one multiplication on every 64-bit processor.
@@ -76,7 +76,8 @@ ALL_WIDTHS(SATURATING, ulong, ulong, 64)
     }
 INTEGER_TYPES(HALVING)
 
-/* Shifts the other way by the negated count; the masks make a count of 0, or above the width, right. */
+/* Shifts the other way by the negated count; the masks make a count of 0, or above the width,
+ * right. */
 #define ROTATE(n, T, U, bits)                                                                      \
     T##n OVERLOAD rotate(T##n x, T##n y)                                                           \
     {                                                                                              \
@@ -191,7 +192,8 @@ ALL_WIDTHS(MULTIPLY_24, uint)
 #define UPSAMPLE(n, R, H, L, bits)                                                                 \
     R##n OVERLOAD upsample(H##n x, L##n y)                                                         \
     {                                                                                              \
-        return (__builtin_convertvector(x, R##n) << (R##n)bits) | __builtin_convertvector(y, R##n); \
+        return (__builtin_convertvector(x, R##n) << (R##n)bits) |                                  \
+               __builtin_convertvector(y, R##n);                                                   \
     }
 #define UPSAMPLES(R, H, L, bits)                                                                   \
     R OVERLOAD upsample(H x, L y)                                                                  \

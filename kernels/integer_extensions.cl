@@ -1,12 +1,13 @@
 /* cl_khr_extended_bit_ops and cl_khr_integer_dot_product.
  *
- * clang declares these functions for spir64 whether a device names the extensions or not, and programs test only
- * whether the macro is there; so they are here.
+ * clang declares these functions for spir64 whether a device names the extensions or not, and
+ * programs test only whether the macro is there; so they are here.
  */
 #include "gentype.h"
 
 /* The low `count` bits: a count of 0 gives none, and one of the full width must not shift by it. */
-#define LOW_BITS(U, bits, count) ((count) == 0 ? (U)0 : (U)((U)~(U)0 >> ((bits - (count)) & (bits - 1))))
+#define LOW_BITS(U, bits, count)                                                                   \
+    ((count) == 0 ? (U)0 : (U)((U) ~(U)0 >> ((bits - (count)) & (bits - 1))))
 
 #define BIT_OPERATIONS(n, T, S, U, bits)                                                           \
     T##n OVERLOAD bitfield_insert(T##n base, T##n insert, uint offset, uint count)                 \
@@ -18,7 +19,8 @@
     }                                                                                              \
     S##n OVERLOAD bitfield_extract_signed(T##n base, uint offset, uint count)                      \
     {                                                                                              \
-        U##n top = __builtin_astype(base, U##n) << (U##n)(U)((bits - offset - count) & (bits - 1)); \
+        U##n top = __builtin_astype(base, U##n)                                                    \
+                   << (U##n)(U)((bits - offset - count) & (bits - 1));                             \
         S##n result = __builtin_astype(top, S##n) >> (S##n)(S)((bits - count) & (bits - 1));       \
         return count == 0 ? (S##n)0 : result;                                                      \
     }                                                                                              \

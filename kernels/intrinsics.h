@@ -5,8 +5,8 @@
  * on nothing but the work-item are `const`, so that a repeated call is one call.
  *
  * The last group is glibc's libm under a prefix, `__sp_libm_` and the C name; samepage-cc renames
- * it, and gives calls in vectorised loops the variants of libmvec. The prefix keeps the names apart from
- * what a program may define, and from what LLVM believes of a function called `sin`.
+ * it, and gives calls in vectorised loops the variants of libmvec. The prefix keeps the names apart
+ * from what a program may define, and from what LLVM believes of a function called `sin`.
  */
 #ifndef SP_KERNELS_INTRINSICS_H
 #define SP_KERNELS_INTRINSICS_H

@@ -1,8 +1,10 @@
-/* Math functions whose result is exact or correctly rounded (OpenCL C 3.0, 6.15.2): rounding to integers, sign
- * and exponent, minimum and maximum, fma, square root; and mad and rsqrt, which are made of them.
+/* Math functions whose result is exact or correctly rounded (OpenCL C 3.0, 6.15.2): rounding to
+ * integers, sign and exponent, minimum and maximum, fma, square root; and mad and rsqrt, which are
+ * made of them.
  *
- * All of this is a few instructions without a branch, on the value or on its bits, in every width at once
- * where possible. glibc's versions would be calls that stop a loop from becoming vector code.
+ * All of this is a few instructions without a branch, on the value or on its bits, in every width
+ * at once where possible. glibc's versions would be calls that stop a loop from becoming vector
+ * code.
  */
 #include "math.h"
 
@@ -25,7 +27,8 @@ FLOAT_TYPES(ELEMENTWISE_1, round, __builtin_elementwise_round)
 FLOAT_TYPES(ELEMENTWISE_1, sqrt, __builtin_elementwise_sqrt)
 FLOAT_TYPES(ELEMENTWISE_1, trunc, __builtin_elementwise_trunc)
 FLOAT_TYPES(ELEMENTWISE_2, copysign, __builtin_elementwise_copysign)
-/* On floating point the elementwise minimum and maximum return the number where the other is a NaN. */
+/* On floating point the elementwise minimum and maximum return the number where the other is a NaN.
+ */
 FLOAT_TYPES(ELEMENTWISE_2, fmax, __builtin_elementwise_max)
 FLOAT_TYPES(ELEMENTWISE_2, fmin, __builtin_elementwise_min)
 
@@ -98,14 +101,14 @@ FLOAT_TYPES(MAGNITUDES)
 ALL_WIDTHS(NAN_FROM, float, uint, 0x7fc00000u)
 ALL_WIDTHS(NAN_FROM, double, ulong, 0x7ff8000000000000ul)
 
-/* Sign and magnitude, turned into one ordered line of integers, has neighbours one apart; the two zeros are the same
- * place on it, and the step that ends there keeps the sign. */
+/* Sign and magnitude, turned into one ordered line of integers, has neighbours one apart; the two
+ * zeros are the same place on it, and the step that ends there keeps the sign. */
 #define NEXTAFTER(n, T, I, sign)                                                                   \
     T##n OVERLOAD nextafter(T##n x, T##n y)                                                        \
     {                                                                                              \
         I##n bits = __builtin_astype(x, I##n);                                                     \
         I##n place = bits < (I##n)0 ? (I##n)sign - bits : bits;                                    \
-        place += x < y ? (I##n)1 : (I##n)-1;                                                       \
+        place += x < y ? (I##n)1 : (I##n) - 1;                                                     \
         I##n next = place < (I##n)0 ? (I##n)sign - place : place;                                  \
         T##n result = __builtin_astype(next, T##n);                                                \
         result = result == (T##n)0 ? __builtin_elementwise_copysign(result, x) : result;           \
@@ -162,9 +165,9 @@ static double double_power_of_two(int n)
     return as_double((long)(n + 1023) << 52);
 }
 
-/* x 2^n in three steps. Only the last may round: a step down stops short of the subnormal numbers by all the
- * bits of a significand, so that what rounds before the last step is too small to count. Two steps bring any
- * meaningful n into range. */
+/* x 2^n in three steps. Only the last may round: a step down stops short of the subnormal numbers
+ * by all the bits of a significand, so that what rounds before the last step is too small to count.
+ * Two steps bring any meaningful n into range. */
 #define LDEXP(T, most, least, step_down)                                                           \
     static int ldexp_step_##T(int n)                                                               \
     {                                                                                              \

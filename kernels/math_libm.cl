@@ -1,8 +1,9 @@
 /* Math functions that are glibc's (OpenCL C 3.0, 6.15.2).
  *
- * For these the errors of glibc (its manual, "Errors in Math Functions") stay within the limits of the full profile
- * (OpenCL C 3.0, 7.4), and OpenCL asks for the special values of C99 (7.5). The exception is the cube root in double,
- * where glibc may be off by 4 ulp and 2 are allowed: one Newton step makes it nearly exact.
+ * For these the errors of glibc (its manual, "Errors in Math Functions") stay within the limits of
+ * the full profile (OpenCL C 3.0, 7.4), and OpenCL asks for the special values of C99 (7.5). The
+ * exception is the cube root in double, where glibc may be off by 4 ulp and 2 are allowed: one
+ * Newton step makes it nearly exact.
  *
  * The functions "pi" of an inverse divide by pi afterwards: one more rounding, and one for the
  * constant, within the 5 and 6 ulp that are allowed.
@@ -89,7 +90,8 @@ float OVERLOAD cbrt(float x)
     return __sp_libm_cbrtf(x);
 }
 
-/* root - (root^3 - x) / (3 root^2). The difference must be more exact than a double: the square is kept in two parts. */
+/* root - (root^3 - x) / (3 root^2). The difference must be more exact than a double: the square is
+ * kept in two parts. */
 double OVERLOAD cbrt(double x)
 {
     double root = __sp_libm_cbrt(x);

@@ -1,15 +1,18 @@
 /* Logarithms (OpenCL C 3.0, 6.15.2), written to become vector code.
  *
- * libmvec's logarithms are off by up to 4 ulp, and 3 are allowed; glibc's scalar ones are exact but stop
- * a loop from vectorising. These have no branch and no table.
+ * libmvec's logarithms are off by up to 4 ulp, and 3 are allowed; glibc's scalar ones are exact but
+ * stop a loop from vectorising. These have no branch and no table.
  *
- * x = 2^k m with m in [sqrt(1/2), sqrt(2)), by arithmetic on the bits; a subnormal x is made normal first.
- * f = m - 1 is exact. Then
- *   float:  log(1 + f) = f - f^2 / 2 + f^3 P(f)
- *   double: log(1 + f) = f - s (f - s^2 R(s^2))  with s = f / (2 + f), as it is 2 atanh(s)
- * P and R were fitted for the least largest relative error: 5.8e-9 and 1.2e-18. f stands apart until the last
- * addition, so that near 1 only that one rounds. k log(2) comes in two parts, the first with so few bits that
- * its product with k is exact.
+ * x = 2^k m with m in [sqrt(1/2), sqrt(2)), by arithmetic on the bits; a subnormal x is made normal
+ * first. f = m - 1 is exact. Then
+ *
+ *     float:  log(1 + f) = f - f^2 / 2 + f^3 P(f)
+ *
+ *     double: log(1 + f) = f - s (f - s^2 R(s^2))  with s = f / (2 + f), as it is 2 atanh(s)
+ *
+ * P and R were fitted for the least largest relative error: 5.8e-9 and 1.2e-18. f stands apart
+ * until the last addition, so that near 1 only that one rounds. k log(2) comes in two parts, the
+ * first with so few bits that its product with k is exact.
  */
 #include "math.h"
 
@@ -64,7 +67,8 @@ static double OVERLOAD log1p_rest(double f)
     return s * (z * r - f);
 }
 
-/* name: result from k, f and rest. The last lines give 0, negative numbers, infinity and NaN what is theirs. */
+/* name: result from k, f and rest. The last lines give 0, negative numbers, infinity and NaN what
+ * is theirs. */
 #define LOGARITHM(name, T, U, smallest, up, places, combine)                                       \
     T OVERLOAD name(T x)                                                                           \
     {                                                                                              \
@@ -81,7 +85,8 @@ static double OVERLOAD log1p_rest(double f)
     }                                                                                              \
     VECTORS_1(name, T, T)
 #define FLOAT_LOGARITHM(name, combine) LOGARITHM(name, float, uint, FLT_MIN, 0x1p+24f, 24, combine)
-#define DOUBLE_LOGARITHM(name, combine) LOGARITHM(name, double, ulong, DBL_MIN, 0x1p+54, 54, combine)
+#define DOUBLE_LOGARITHM(name, combine)                                                            \
+    LOGARITHM(name, double, ulong, DBL_MIN, 0x1p+54, 54, combine)
 
 #define LN2_HIGH_FLOAT 0x1.62e4p-1f
 #define LN2_LOW_FLOAT 0x1.7f7d1cp-20f
@@ -92,20 +97,18 @@ static double OVERLOAD log1p_rest(double f)
 #define LOG10_2_HIGH_DOUBLE 0x1.34413509fp-2
 #define LOG10_2_LOW_DOUBLE 0x1.e7fbcc47c4acdp-40
 
-FLOAT_LOGARITHM(log, k * LN2_HIGH_FLOAT + (f + (rest + k * LN2_LOW_FLOAT)))
-DOUBLE_LOGARITHM(log, k * LN2_HIGH_DOUBLE + (f + (rest + k * LN2_LOW_DOUBLE)))
+FLOAT_LOGARITHM(log, (k * LN2_HIGH_FLOAT) + (f + (rest + k * LN2_LOW_FLOAT)))
+DOUBLE_LOGARITHM(log, (k * LN2_HIGH_DOUBLE) + (f + (rest + k * LN2_LOW_DOUBLE)))
 
 /* The factor 1 / log(2) is split as well: what it lacks in one float or double is added back. */
 FLOAT_LOGARITHM(log2, k + (f * 0x1.715476p+0f + (rest * 0x1.715476p+0f + f * 0x1.4ae0cp-26f)))
-DOUBLE_LOGARITHM(log2, k
-                     + (f * 0x1.71547652b82fep+0
-                        + (rest * 0x1.71547652b82fep+0 + f * 0x1.777d0ffda0d24p-56)))
+DOUBLE_LOGARITHM(log2, k + (f * 0x1.71547652b82fep+0 +
+                            (rest * 0x1.71547652b82fep+0 + f * 0x1.777d0ffda0d24p-56)))
 
-FLOAT_LOGARITHM(log10, k * LOG10_2_HIGH_FLOAT
-                    + (f * 0x1.bcb7b2p-2f
-                       + (rest * 0x1.bcb7b2p-2f
-                          + (k * LOG10_2_LOW_FLOAT - f * 0x1.5b235ep-27f))))
-DOUBLE_LOGARITHM(log10, k * LOG10_2_HIGH_DOUBLE
-                     + (f * 0x1.bcb7b1526e50ep-2
-                        + (rest * 0x1.bcb7b1526e50ep-2
-                           + (k * LOG10_2_LOW_DOUBLE + f * 0x1.95355baaafad3p-57))))
+FLOAT_LOGARITHM(log10, (k * LOG10_2_HIGH_FLOAT) +
+                           (f * 0x1.bcb7b2p-2f + (rest * 0x1.bcb7b2p-2f +
+                                                  (k * LOG10_2_LOW_FLOAT - f * 0x1.5b235ep-27f))))
+DOUBLE_LOGARITHM(log10, (k * LOG10_2_HIGH_DOUBLE) +
+                            (f * 0x1.bcb7b1526e50ep-2 +
+                             (rest * 0x1.bcb7b1526e50ep-2 +
+                              (k * LOG10_2_LOW_DOUBLE + f * 0x1.95355baaafad3p-57))))

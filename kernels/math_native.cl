@@ -1,7 +1,8 @@
 /* native_ and half_ functions (OpenCL C 3.0, 6.15.2, float only).
  *
- * half_ may be off by 8192 ulp, and native_ by what the implementation likes. The full functions are vector code in
- * most kernels, and quick; so these are the same, save where a shorter formula is at hand.
+ * half_ may be off by 8192 ulp, and native_ by what the implementation likes. The full functions
+ * are vector code in most kernels, and quick; so these are the same, save where a shorter formula
+ * is at hand.
  */
 #include "math.h"
 

@@ -1,14 +1,17 @@
 /* sinpi, cospi and tanpi (OpenCL C 3.0, 6.15.2), written to become vector code.
  *
- * The reduction is exact: t = |x| modulo 2; with q the integer nearest to 2 t, r = t - q / 2 lies in [-1/4, 1/4], and
- * q, 0 to 4, says which of sine and cosine of pi r it is, with which sign. Polynomials in r^2 give
- *   sin(pi r) = pi r + r^3 S(r^2)    cos(pi r) = 1 + r^2 C(r^2)
- * fitted for the least largest relative error (below 4e-9 in float, 4e-18 in double).
- * Everything is selection, no branch: q stays a floating-point number, so that infinities and NaN run through
- * to the NaN that they should give.
+ * The reduction is exact: t = |x| modulo 2; with q the integer nearest to 2 t, r = t - q / 2 lies
+ * in [-1/4, 1/4], and q, 0 to 4, says which of sine and cosine of pi r it is, with which sign.
+ * Polynomials in r^2 give
  *
- * Zeros (7.5.1): sinpi(n) has the sign of n; cospi(n + 1/2) is +0; tanpi(n) has the sign of n for even n and the other
- * for odd n; tanpi(n + 1/2) is +infinity for even n and -infinity for odd n.
+ *     sin(pi r) = pi r + r^3 S(r^2)    cos(pi r) = 1 + r^2 C(r^2)
+ *
+ * fitted for the least largest relative error (below 4e-9 in float, 4e-18 in double). Everything is
+ * selection, no branch: q stays a floating-point number, so that infinities and NaN run through to
+ * the NaN that they should give.
+ *
+ * Zeros (7.5.1): sinpi(n) has the sign of n; cospi(n + 1/2) is +0; tanpi(n) has the sign of n for
+ * even n and the other for odd n; tanpi(n + 1/2) is +infinity for even n and -infinity for odd n.
  */
 #include "math.h"
 

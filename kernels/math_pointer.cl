@@ -1,8 +1,8 @@
-/* Math functions with a second result behind a pointer (OpenCL C 3.0, 6.15.2): fract, frexp, lgamma_r, modf, remquo
- * and sincos.
+/* Math functions with a second result behind a pointer (OpenCL C 3.0, 6.15.2): fract, frexp,
+ * lgamma_r, modf, remquo and sincos.
  *
- * The two results of each are two functions without side effects here. The pointer may lead to any writable address
- * space, and then both are called; what they share, the optimiser finds.
+ * The two results of each are two functions without side effects here. The pointer may lead to any
+ * writable address space, and then both are called; what they share, the optimiser finds.
  */
 #include "math.h"
 
@@ -69,7 +69,8 @@ static int OVERLOAD frexp_exponent(double x)
     return magnitude > 0 && magnitude < INFINITY ? exponent : 0;
 }
 
-/* The sign of gamma(x): it alternates between the poles at 0, -1, -2, ...; and at -0 it is that of -0. */
+/* The sign of gamma(x): it alternates between the poles at 0, -1, -2, ...; and at -0 it is that of
+ * -0. */
 #define LGAMMA_SIGN(T)                                                                             \
     static int OVERLOAD lgamma_sign(T x)                                                           \
     {                                                                                              \

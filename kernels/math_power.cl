@@ -1,4 +1,5 @@
-/* pown, powr and rootn (OpenCL C 3.0, 6.15.2; special values in 7.5.1). pow itself is glibc's (math_libm.cl).
+/* pown, powr and rootn (OpenCL C 3.0, 6.15.2; special values in 7.5.1). pow itself is glibc's
+ * (math_libm.cl).
  *
  * pown: an int need not fit a float, and its last bit decides about the sign; it fits a double. So
  * float goes through the double function, which makes it exact as well.
@@ -6,8 +7,9 @@
  * powr: pow for x >= 0 where y is taken for a real number that only happens to be an integer: no
  * sign comes out, and what has no limit is NaN.
  *
- * rootn: |x|^(1/n), with the sign of x where n is odd. In double 1/n is rounded, and the result is off by as many ulp as
- * log(x) is large; x^(h + l) = x^h (1 + l log x) puts it right, with l what h lacks from 1/n.
+ * rootn: |x|^(1/n), with the sign of x where n is odd. In double 1/n is rounded, and the result is
+ * off by as many ulp as log(x) is large; x^(h + l) = x^h (1 + l log x) puts it right, with l what h
+ * lacks from 1/n.
  */
 #include "math.h"
 
@@ -29,8 +31,8 @@ VECTORS_2(pown, double, double, int)
     {                                                                                              \
         T magnitude = __builtin_elementwise_abs(x); /* of -0 too */                                \
         T result = libm_pow(magnitude, y);                                                         \
-        bool undefined = x < 0 || (y == 0 && (magnitude == 0 || magnitude == INFINITY))            \
-            || (x == 1 && __builtin_elementwise_abs(y) == INFINITY);                               \
+        bool undefined = x < 0 || (y == 0 && (magnitude == 0 || magnitude == INFINITY)) ||         \
+                         (x == 1 && __builtin_elementwise_abs(y) == INFINITY);                     \
         result = undefined ? (T)NAN : result;                                                      \
         return x == x && y == y ? result : x + y;                                                  \
     }

@@ -1,8 +1,8 @@
 /* Relational functions (OpenCL C 3.0, 6.15.6).
  *
- * A comparison of vectors in OpenCL C already gives what the vector forms return, 0 or -1 in integers as wide as
- * the elements, and a comparison of scalars gives 0 or 1. So one expression serves both; only the
- * type of the result differs (int for a scalar double, long for its vectors).
+ * A comparison of vectors in OpenCL C already gives what the vector forms return, 0 or -1 in
+ * integers as wide as the elements, and a comparison of scalars gives 0 or 1. So one expression
+ * serves both; only the type of the result differs (int for a scalar double, long for its vectors).
  */
 #include "gentype.h"
 

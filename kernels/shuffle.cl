@@ -1,7 +1,7 @@
 /* shuffle and shuffle2 (OpenCL C 3.0, 6.15.14).
  *
- * Only the low bits of a mask element choose; the mask may vary at run time. With a constant mask the element
- * accesses fold into one shuffle instruction.
+ * Only the low bits of a mask element choose; the mask may vary at run time. With a constant mask
+ * the element accesses fold into one shuffle instruction.
  *
  * n: width of the result and the mask. m: width of the source.
  */

@@ -1,11 +1,12 @@
-/* Barriers and fences (OpenCL C 3.0, 6.15.8 and 6.15.12.6), and the questions about a pointer's address
- * space (6.15.10), whose answers feed the fences.
+/* Barriers and fences (OpenCL C 3.0, 6.15.8 and 6.15.12.6), and the questions about a pointer's
+ * address space (6.15.10), whose answers feed the fences.
  *
  * All work-items of a work-group run on one thread, in program order between barriers. Hence
  * - a fence of work-group scope or less only has to keep the compiler from moving accesses;
  * - a barrier is no fence for other work-groups: work_group_barrier with a wider scope adds one
  *   on each side (what came before is released, what comes after is acquired).
- * Fences ignore which address spaces the flags name: the processor has no fence for less than all memory.
+ * Fences ignore which address spaces the flags name: the processor has no fence for less than all
+ * memory.
  */
 #include "gentype.h"
 
@@ -13,11 +14,20 @@
 static void fence(memory_order order)
 {
     switch (order) {
-    case memory_order_relaxed: break;
-    case memory_order_acquire: __c11_atomic_thread_fence(__ATOMIC_ACQUIRE); break;
-    case memory_order_release: __c11_atomic_thread_fence(__ATOMIC_RELEASE); break;
-    case memory_order_acq_rel: __c11_atomic_thread_fence(__ATOMIC_ACQ_REL); break;
-    case memory_order_seq_cst: __c11_atomic_thread_fence(__ATOMIC_SEQ_CST); break;
+    case memory_order_relaxed:
+        break;
+    case memory_order_acquire:
+        __c11_atomic_thread_fence(__ATOMIC_ACQUIRE);
+        break;
+    case memory_order_release:
+        __c11_atomic_thread_fence(__ATOMIC_RELEASE);
+        break;
+    case memory_order_acq_rel:
+        __c11_atomic_thread_fence(__ATOMIC_ACQ_REL);
+        break;
+    case memory_order_seq_cst:
+        __c11_atomic_thread_fence(__ATOMIC_SEQ_CST);
+        break;
     }
 }
 
@@ -73,7 +83,8 @@ void __attribute__((convergent)) OVERLOAD work_group_barrier(cl_mem_fence_flags 
     }
 }
 
-/* clang declares get_fence twice, for const and for plain pointers. Private memory needs no fence. */
+/* clang declares get_fence twice, for const and for plain pointers. Private memory needs no fence.
+ */
 cl_mem_fence_flags OVERLOAD get_fence(const __generic void *pointer)
 {
     if (__sp_is_local(pointer)) {

@@ -1,11 +1,12 @@
 /* Work-item functions (OpenCL C 3.0, 6.15.1).
  *
  * Each is a choice among the three dimensions that the launch record has; a dimension that the
- * NDRange does not use is filled in there with size 1, id 0 and offset 0, which is what the specification
- * wants of it, so only dimensions above 2 need an answer here. In almost every kernel the dimension is a
- * constant, and the switch disappears.
+ * NDRange does not use is filled in there with size 1, id 0 and offset 0, which is what the
+ * specification wants of it, so only dimensions above 2 need an answer here. In almost every kernel
+ * the dimension is a constant, and the switch disappears.
  *
- * The global id is counted in full work-groups, since only the last group of a dimension is smaller.
+ * The global id is counted in full work-groups, since only the last group of a dimension is
+ * smaller.
  */
 #include "gentype.h"
 
@@ -13,10 +14,14 @@
     size_t OVERLOAD name(uint dimension)                                                           \
     {                                                                                              \
         switch (dimension) {                                                                       \
-        case 0: return value(0);                                                                   \
-        case 1: return value(1);                                                                   \
-        case 2: return value(2);                                                                   \
-        default: return outside;                                                                   \
+        case 0:                                                                                    \
+            return value(0);                                                                       \
+        case 1:                                                                                    \
+            return value(1);                                                                       \
+        case 2:                                                                                    \
+            return value(2);                                                                       \
+        default:                                                                                   \
+            return outside;                                                                        \
         }                                                                                          \
     }
 
@@ -46,8 +51,8 @@ uint OVERLOAD get_work_dim(void)
 
 size_t OVERLOAD get_global_linear_id(void)
 {
-    return (ID_WITHOUT_OFFSET(2) * GLOBAL_SIZE(1) + ID_WITHOUT_OFFSET(1)) * GLOBAL_SIZE(0)
-        + ID_WITHOUT_OFFSET(0);
+    return (ID_WITHOUT_OFFSET(2) * GLOBAL_SIZE(1) + ID_WITHOUT_OFFSET(1)) * GLOBAL_SIZE(0) +
+           ID_WITHOUT_OFFSET(0);
 }
 
 size_t OVERLOAD get_local_linear_id(void)

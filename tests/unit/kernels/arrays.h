@@ -1,7 +1,8 @@
 /* OpenCL C: a builtin over arrays, as a scalar and in every vector width.
  *
- * FUNCTION_1(name, R, A) defines name_A(x, r, count) for the scalar form, and name_A2, _A3, _A4, _A8 and _A16; _2 and _3
- * for more arguments. `count` must be a multiple of 48, which all widths divide. harness_run_widths calls them. */
+ * FUNCTION_1(name, R, A) defines name_A(x, r, count) for the scalar form, and name_A2, _A3, _A4,
+ * _A8 and _A16; _2 and _3 for more arguments. `count` must be a multiple of 48, which all widths
+ * divide. harness_run_widths calls them. */
 #define WIDTHS(M, ...)                                                                             \
     M(2, __VA_ARGS__) M(3, __VA_ARGS__) M(4, __VA_ARGS__) M(8, __VA_ARGS__) M(16, __VA_ARGS__)
 

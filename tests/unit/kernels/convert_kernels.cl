@@ -1,6 +1,6 @@
-/* The OpenCL C side of test_convert.c: every conversion over arrays, as a scalar and in two of the vector widths (all come
- * from one macro; that they all exist is checked elsewhere). The vector forms only count where they differ
- * from the scalar one. */
+/* The OpenCL C side of test_convert.c: every conversion over arrays, as a scalar and in two of the
+ * vector widths (all come from one macro; that they all exist is checked elsewhere). The vector
+ * forms only count where they differ from the scalar one. */
 #define CONVERT(D, S, suffix)                                                                      \
     ulong convert_##D##suffix##_##S(__global const S *x, __global D *r, ulong count)               \
     {                                                                                              \
@@ -9,8 +9,8 @@
             r[i] = convert_##D##suffix(x[i]);                                                      \
         for (ulong i = 0; i < count / 3; i++)                                                      \
             wrong += differs(convert_##D##3##suffix(vload3(i, x)), vload3(i, r));                  \
-        for (ulong i = 0; i < count / 4; i++)                                                     \
-            wrong += differs(convert_##D##4##suffix(vload4(i, x)), vload4(i, r));               \
+        for (ulong i = 0; i < count / 4; i++)                                                      \
+            wrong += differs(convert_##D##4##suffix(vload4(i, x)), vload4(i, r));                  \
         return wrong;                                                                              \
     }
 
@@ -40,8 +40,9 @@ BOTH_WIDTHS(double)
     CONVERT(D, S, saturation##_rtn)
 #define TO_INTEGER(D, S) MODES(D, S, ) MODES(D, S, _sat)
 #define FROM_ALL(M, D)                                                                             \
-    M(D, char) M(D, uchar) M(D, short) M(D, ushort) M(D, int) M(D, uint) M(D, long) M(D, ulong)    \
-    M(D, float) M(D, double)
+    M(D, char)                                                                                     \
+    M(D, uchar) M(D, short) M(D, ushort) M(D, int) M(D, uint) M(D, long) M(D, ulong) M(D, float)   \
+        M(D, double)
 #define TO_FLOAT(D, S) MODES(D, S, )
 
 FROM_ALL(TO_INTEGER, char)

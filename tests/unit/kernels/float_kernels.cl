@@ -19,14 +19,21 @@ COMMON(double)
     for (ulong i = 0; i < count / n; i++) {                                                        \
         T##n a = vload##n(i, x), b = vload##n(i, y);                                               \
         T s = y[i], t = z[i];                                                                      \
-        T##n scalar[] = {min(a, s), max(a, s), fmin(a, s), fmax(a, s), clamp(a, s, t), mix(a, b, s), \
+        T##n scalar[] = {min(a, s),  max(a, s),           fmin(a, s),                              \
+                         fmax(a, s), clamp(a, s, t),      mix(a, b, s),                            \
                          step(s, a), smoothstep(s, t, a), ldexp(a, (int)(i % 40))};                \
-        T##n vector[] = {min(a, (T##n)s), max(a, (T##n)s), fmin(a, (T##n)s), fmax(a, (T##n)s),     \
-                         clamp(a, (T##n)s, (T##n)t), mix(a, b, (T##n)s), step((T##n)s, a),         \
-                         smoothstep((T##n)s, (T##n)t, a), ldexp(a, (int##n)(int)(i % 40))};        \
+        T##n vector[] = {min(a, (T##n)s),                                                          \
+                         max(a, (T##n)s),                                                          \
+                         fmin(a, (T##n)s),                                                         \
+                         fmax(a, (T##n)s),                                                         \
+                         clamp(a, (T##n)s, (T##n)t),                                               \
+                         mix(a, b, (T##n)s),                                                       \
+                         step((T##n)s, a),                                                         \
+                         smoothstep((T##n)s, (T##n)t, a),                                          \
+                         ldexp(a, (int##n)(int)(i % 40))};                                         \
         for (int k = 0; k < 9; k++)                                                                \
-            wrong += any((scalar[k] != vector[k])                                                  \
-                         & ((scalar[k] == scalar[k]) | (vector[k] == vector[k])));                 \
+            wrong += any((scalar[k] != vector[k]) &                                                \
+                         ((scalar[k] == scalar[k]) | (vector[k] == vector[k])));                   \
     }
 #define SCALAR_FORMS(T)                                                                            \
     ulong scalar_forms_##T(__global const T *x, __global const T *y, __global const T *z,          \
@@ -76,7 +83,8 @@ RELATIONS(first_isfinite)
 RELATIONS(first_isnormal)
 RELATIONS(first_signbit)
 
-/* select and bitselect: the condition is an array of its own; the vector forms go by the top bit. */
+/* select and bitselect: the condition is an array of its own; the vector forms go by the top bit.
+ */
 #define SELECTS(T, I, U)                                                                           \
     FUNCTION_3(bitselect, T, T, T, T)                                                              \
     void select_##T(__global const T *x, __global const T *y, __global const I *c, __global T *r,  \
@@ -106,10 +114,10 @@ SELECTS(double, long, ulong)
 #define ANY_ALL(T)                                                                                 \
     uint any_all_##T(__global const T *x)                                                          \
     {                                                                                              \
-        return any(x[0]) | any(vload2(0, x)) << 1 | any(vload3(0, x)) << 2                         \
-            | any(vload4(0, x)) << 3 | any(vload8(0, x)) << 4 | any(vload16(0, x)) << 5            \
-            | all(x[0]) << 16 | all(vload2(0, x)) << 17 | all(vload3(0, x)) << 18                  \
-            | all(vload4(0, x)) << 19 | all(vload8(0, x)) << 20 | all(vload16(0, x)) << 21;        \
+        return any(x[0]) | any(vload2(0, x)) << 1 | any(vload3(0, x)) << 2 |                       \
+               any(vload4(0, x)) << 3 | any(vload8(0, x)) << 4 | any(vload16(0, x)) << 5 |         \
+               all(x[0]) << 16 | all(vload2(0, x)) << 17 | all(vload3(0, x)) << 18 |               \
+               all(vload4(0, x)) << 19 | all(vload8(0, x)) << 20 | all(vload16(0, x)) << 21;       \
     }
 ANY_ALL(char)
 ANY_ALL(short)

@@ -76,7 +76,8 @@ void fences(void)
     mem_fence(CLK_GLOBAL_MEM_FENCE);
     read_mem_fence(CLK_LOCAL_MEM_FENCE);
     write_mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE, memory_order_seq_cst, memory_scope_all_svm_devices);
+    atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE, memory_order_seq_cst,
+                           memory_scope_all_svm_devices);
     atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE, memory_order_relaxed, memory_scope_work_group);
     work_group_barrier(CLK_GLOBAL_MEM_FENCE);
     work_group_barrier(CLK_LOCAL_MEM_FENCE, memory_scope_device);
@@ -86,5 +87,6 @@ void fences(void)
 /* 1 global, 2 local, 4 private by to_*, then get_fence in the next bits. */
 int address_space(void *p)
 {
-    return (to_global(p) == p) | (to_local(p) == p) << 1 | (to_private(p) == p) << 2 | (int)get_fence(p) << 4;
+    return (to_global(p) == p) | (to_local(p) == p) << 1 | (to_private(p) == p) << 2 |
+           (int)get_fence(p) << 4;
 }

@@ -48,9 +48,18 @@ void *harness_group_scratch(void)
 }
 
 #define DIMENSIONAL(name)                                                                          \
-    static size_t name##_0(void) { return current.name[0]; }                                       \
-    static size_t name##_1(void) { return current.name[1]; }                                       \
-    static size_t name##_2(void) { return current.name[2]; }
+    static size_t name##_0(void)                                                                   \
+    {                                                                                              \
+        return current.name[0];                                                                    \
+    }                                                                                              \
+    static size_t name##_1(void)                                                                   \
+    {                                                                                              \
+        return current.name[1];                                                                    \
+    }                                                                                              \
+    static size_t name##_2(void)                                                                   \
+    {                                                                                              \
+        return current.name[2];                                                                    \
+    }
 DIMENSIONAL(local_id)
 DIMENSIONAL(group_id)
 DIMENSIONAL(local_size)
@@ -82,17 +91,25 @@ static int is_private(const void *pointer)
 
 #define ENTRIES(name)                                                                              \
     {"__sp_" #name "_0", (void *)name##_0}, {"__sp_" #name "_1", (void *)name##_1},                \
-        {"__sp_" #name "_2", (void *)name##_2}
+    {                                                                                              \
+        "__sp_" #name "_2", (void *)name##_2                                                       \
+    }
 static const struct {
     const char *name;
     void *address;
 } stand_ins[] = {
-    ENTRIES(local_id),      ENTRIES(group_id),
-    ENTRIES(local_size),    ENTRIES(enqueued_local_size),
-    ENTRIES(global_size),   ENTRIES(global_offset),
-    ENTRIES(num_groups),    {"__sp_work_dim", (void *)work_dim},
-    {"__sp_barrier", (void *)barrier}, {"__sp_group_scratch", (void *)harness_group_scratch},
-    {"__sp_is_local", (void *)is_local}, {"__sp_is_private", (void *)is_private},
+    ENTRIES(local_id),
+    ENTRIES(group_id),
+    ENTRIES(local_size),
+    ENTRIES(enqueued_local_size),
+    ENTRIES(global_size),
+    ENTRIES(global_offset),
+    ENTRIES(num_groups),
+    {"__sp_work_dim", (void *)work_dim},
+    {"__sp_barrier", (void *)barrier},
+    {"__sp_group_scratch", (void *)harness_group_scratch},
+    {"__sp_is_local", (void *)is_local},
+    {"__sp_is_private", (void *)is_private},
 };
 
 struct work_item_thread {
@@ -184,9 +201,9 @@ struct harness *harness_create(const char *bitcode_path)
     char *message = NULL;
     if (LLVMGetTargetFromTriple(triple, &target, &message))
         fail(triple, message);
-    LLVMTargetMachineRef machine
-        = LLVMCreateTargetMachine(target, triple, cpu, features, LLVMCodeGenLevelDefault,
-                                  LLVMRelocDefault, LLVMCodeModelDefault);
+    LLVMTargetMachineRef machine =
+        LLVMCreateTargetMachine(target, triple, cpu, features, LLVMCodeGenLevelDefault,
+                                LLVMRelocDefault, LLVMCodeModelDefault);
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
     LLVMSetModuleDataLayout(module, layout);
     LLVMSetTarget(module, triple);
@@ -258,9 +275,15 @@ static void call(void *function, size_t num_arguments, const void *const a[], vo
     typedef void two(const void *, const void *, void *, uint64_t);
     typedef void three(const void *, const void *, const void *, void *, uint64_t);
     switch (num_arguments) {
-    case 1: ((one *)function)(a[0], result, count); break;
-    case 2: ((two *)function)(a[0], a[1], result, count); break;
-    default: ((three *)function)(a[0], a[1], a[2], result, count); break;
+    case 1:
+        ((one *)function)(a[0], result, count);
+        break;
+    case 2:
+        ((two *)function)(a[0], a[1], result, count);
+        break;
+    default:
+        ((three *)function)(a[0], a[1], a[2], result, count);
+        break;
     }
 }
 
@@ -292,8 +315,8 @@ void harness_run_widths(struct harness *harness, const char *name, const char *t
             make_nans_alike(vector, bytes, count);
         for (size_t i = 0; i < count * bytes; i++) {
             if (vector[i] != ((unsigned char *)result)[i]) {
-                fprintf(stderr, "%s on %s%d differs from the scalar form at element %zu\n", name, type,
-                        widths[w], i / bytes);
+                fprintf(stderr, "%s on %s%d differs from the scalar form at element %zu\n", name,
+                        type, widths[w], i / bytes);
                 exit(1);
             }
         }

@@ -1,9 +1,9 @@
 /* Runs builtins of the library on the host, without a runtime.
  *
- * A test has a .cl file of plain functions (no kernels) that call builtins over arrays. The harness links its
- * bitcode with cpu.bc, turns it into code for this processor and hands out function pointers. Of what
- * samepage-cc would put in place, the harness has stand-ins: libm under its own names, and work-items that are
- * threads with a real barrier.
+ * A test has a .cl file of plain functions (no kernels) that call builtins over arrays. The harness
+ * links its bitcode with cpu.bc, turns it into code for this processor and hands out function
+ * pointers. Of what samepage-cc would put in place, the harness has stand-ins: libm under its own
+ * names, and work-items that are threads with a real barrier.
  */
 #ifndef SP_TESTS_KERNELS_HARNESS_H
 #define SP_TESTS_KERNELS_HARNESS_H
@@ -24,9 +24,9 @@ void *harness_function(struct harness *harness, const char *name);
 void *harness_functionf(struct harness *harness, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Runs what arrays.h defines for a builtin of `num_arguments` array arguments: the scalar form into `result`, then
- * each vector form, and fails the test where one differs in a bit. `bytes` is the size of a result; `floating` takes
- * all NaNs for the same. */
+/* Runs what arrays.h defines for a builtin of `num_arguments` array arguments: the scalar form into
+ * `result`, then each vector form, and fails the test where one differs in a bit. `bytes` is the
+ * size of a result; `floating` takes all NaNs for the same. */
 void harness_run_widths(struct harness *harness, const char *name, const char *type,
                         size_t num_arguments, const void *const arguments[], void *result,
                         size_t bytes, bool floating, size_t count);

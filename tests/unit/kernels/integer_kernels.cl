@@ -3,16 +3,28 @@
 
 /* The overloads whose last arguments are scalars of the element type, under names of their own. */
 #define WITH_SCALAR(n, T)                                                                          \
-    T##n __attribute__((overloadable)) min_scalar(T##n x, T##n y) { return min(x, y.s0); }         \
-    T##n __attribute__((overloadable)) max_scalar(T##n x, T##n y) { return max(x, y.s0); }         \
+    T##n __attribute__((overloadable)) min_scalar(T##n x, T##n y)                                  \
+    {                                                                                              \
+        return min(x, y.s0);                                                                       \
+    }                                                                                              \
+    T##n __attribute__((overloadable)) max_scalar(T##n x, T##n y)                                  \
+    {                                                                                              \
+        return max(x, y.s0);                                                                       \
+    }                                                                                              \
     T##n __attribute__((overloadable)) clamp_scalar(T##n x, T##n y, T##n z)                        \
     {                                                                                              \
         return clamp(x, y.s0, z.s0);                                                               \
     }
 /* and what they must equal */
 #define SPREAD(n, T)                                                                               \
-    T##n __attribute__((overloadable)) min_spread(T##n x, T##n y) { return min(x, (T##n)y.s0); }   \
-    T##n __attribute__((overloadable)) max_spread(T##n x, T##n y) { return max(x, (T##n)y.s0); }   \
+    T##n __attribute__((overloadable)) min_spread(T##n x, T##n y)                                  \
+    {                                                                                              \
+        return min(x, (T##n)y.s0);                                                                 \
+    }                                                                                              \
+    T##n __attribute__((overloadable)) max_spread(T##n x, T##n y)                                  \
+    {                                                                                              \
+        return max(x, (T##n)y.s0);                                                                 \
+    }                                                                                              \
     T##n __attribute__((overloadable)) clamp_spread(T##n x, T##n y, T##n z)                        \
     {                                                                                              \
         return clamp(x, (T##n)y.s0, (T##n)z.s0);                                                   \
@@ -89,8 +101,8 @@ FUNCTION_2(upsample, ulong, uint, uint)
             T##4 vector = bitfield_insert((T##4)x[i], (T##4)y[i], offset, bits);                   \
             S##4 signed_vector = bitfield_extract_signed((T##4)x[i], offset, bits);                \
             U##4 unsigned_vector = bitfield_extract_unsigned((T##4)x[i], offset, bits);            \
-            if (vector.s3 != inserted[i] || signed_vector.s1 != as_signed[i]                       \
-                || unsigned_vector.s2 != as_unsigned[i])                                           \
+            if (vector.s3 != inserted[i] || signed_vector.s1 != as_signed[i] ||                    \
+                unsigned_vector.s2 != as_unsigned[i])                                              \
                 inserted[i] = ~inserted[i];                                                        \
         }                                                                                          \
     }

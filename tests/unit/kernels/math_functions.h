@@ -1,8 +1,8 @@
 /* The math builtins under test: one list for the OpenCL C side and the host side.
  *
- * UNARY(name, float_ulp, double_ulp): the limits of the full profile (OpenCL C 3.0, 7.4). The reference is
- * a function of long double.
- * EXACT_*: the result is one certain number; the reference is a function of the type itself.
+ * UNARY(name, float_ulp, double_ulp): the limits of the full profile (OpenCL C 3.0, 7.4). The
+ * reference is a function of long double. EXACT_*: the result is one certain number; the reference
+ * is a function of the type itself.
  */
 #define UNARY_FUNCTIONS(X)                                                                         \
     X(acos, 4, 4)                                                                                  \

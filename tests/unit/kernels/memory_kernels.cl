@@ -1,12 +1,13 @@
-/* The OpenCL C side of test_memory.c: loads, stores, conversions from and to half, shuffles and atomics. */
+/* The OpenCL C side of test_memory.c: loads, stores, conversions from and to half, shuffles and
+ * atomics. */
 
 #define WIDTHS(M, ...)                                                                             \
     M(2, __VA_ARGS__) M(3, __VA_ARGS__) M(4, __VA_ARGS__) M(8, __VA_ARGS__) M(16, __VA_ARGS__)
 #define ALL_TYPES(M)                                                                               \
     M(char) M(uchar) M(short) M(ushort) M(int) M(uint) M(long) M(ulong) M(float) M(double)
 
-/* Copies element by element offset, through each address space on the way: from global to a vector, from
- * there to private memory, back, and out through a generic pointer. */
+/* Copies element by element offset, through each address space on the way: from global to a vector,
+ * from there to private memory, back, and out through a generic pointer. */
 #define COPY(n, T)                                                                                 \
     void copy_##T##n(__global const T *x, __global T *r, ulong count)                              \
     {                                                                                              \
@@ -76,8 +77,10 @@ WIDTHS(FROM_HALVES, )
         vstore##n(shuffle(vload##m(0, x), vload##n(0, mask)), 0, r);                               \
         vstore##n(shuffle2(vload##m(0, x), vload##m(1, x), vload##n(0, mask)), 1, r);              \
     }
-#define SHUFFLES_FROM(m, T, U) SHUFFLE(2, m, T, U) SHUFFLE(4, m, T, U) SHUFFLE(8, m, T, U) SHUFFLE(16, m, T, U)
-#define SHUFFLES(T, U) SHUFFLES_FROM(2, T, U) SHUFFLES_FROM(4, T, U) SHUFFLES_FROM(8, T, U) SHUFFLES_FROM(16, T, U)
+#define SHUFFLES_FROM(m, T, U)                                                                     \
+    SHUFFLE(2, m, T, U) SHUFFLE(4, m, T, U) SHUFFLE(8, m, T, U) SHUFFLE(16, m, T, U)
+#define SHUFFLES(T, U)                                                                             \
+    SHUFFLES_FROM(2, T, U) SHUFFLES_FROM(4, T, U) SHUFFLES_FROM(8, T, U) SHUFFLES_FROM(16, T, U)
 SHUFFLES(char, uchar)
 SHUFFLES(uchar, uchar)
 SHUFFLES(short, ushort)
@@ -105,9 +108,9 @@ SHUFFLES(double, ulong)
         NOTE(prefix##dec(object))                                                                  \
         NOTE(prefix##min(object, y))                                                               \
         NOTE(prefix##max(object, y))                                                               \
-        NOTE(prefix##and(object, y))                                                               \
-        NOTE(prefix##or(object, y))                                                                \
-        NOTE(prefix##xor(object, y))                                                               \
+        NOTE(prefix## and (object, y))                                                             \
+        NOTE(prefix## or (object, y))                                                              \
+        NOTE(prefix## xor (object, y))                                                             \
         NOTE(prefix##cmpxchg(object, x, y))                                                        \
         NOTE(prefix##cmpxchg(object, (T)(x + 1), y))                                               \
     }
@@ -147,8 +150,8 @@ LEGACY(atom_, __global, ulong, atom_global)
                   ? -1                                                                             \
                   : expected))                                                                     \
         expected = x;                                                                              \
-        NOTE((atomic_compare_exchange_strong_explicit(a, &expected, y, order, memory_order_relaxed, \
-                                                      memory_scope_device)))                       \
+        NOTE((atomic_compare_exchange_strong_explicit(a, &expected, y, order,                      \
+                                                      memory_order_relaxed, memory_scope_device))) \
         BITS                                                                                       \
     }
 C11(int, FETCH(fetch_and) FETCH(fetch_or) FETCH(fetch_xor))

@@ -1,5 +1,5 @@
-/* What the math builtins should give, in long double, where C has no such function or OpenCL asks for
- * other special values. */
+/* What the math builtins should give, in long double, where C has no such function or OpenCL asks
+ * for other special values. */
 #ifndef SP_TESTS_KERNELS_REFERENCE_H
 #define SP_TESTS_KERNELS_REFERENCE_H
 
@@ -61,10 +61,22 @@ static inline long double reference_tanpi(long double x)
     return sign * reference_sinpi(turn) / reference_cospi(turn);
 }
 
-static inline long double reference_acospi(long double x) { return acosl(x) / LONG_PI; }
-static inline long double reference_asinpi(long double x) { return asinl(x) / LONG_PI; }
-static inline long double reference_atanpi(long double x) { return atanl(x) / LONG_PI; }
-static inline long double reference_rsqrt(long double x) { return 1 / sqrtl(x); }
+static inline long double reference_acospi(long double x)
+{
+    return acosl(x) / LONG_PI;
+}
+static inline long double reference_asinpi(long double x)
+{
+    return asinl(x) / LONG_PI;
+}
+static inline long double reference_atanpi(long double x)
+{
+    return atanl(x) / LONG_PI;
+}
+static inline long double reference_rsqrt(long double x)
+{
+    return 1 / sqrtl(x);
+}
 static inline long double reference_atan2pi(long double y, long double x)
 {
     return atan2l(y, x) / LONG_PI;
@@ -81,7 +93,10 @@ static inline long double reference_powr(long double x, long double y)
     return powl(fabsl(x), y);
 }
 
-static inline long double reference_pown(long double x, int n) { return powl(x, n); }
+static inline long double reference_pown(long double x, int n)
+{
+    return powl(x, n);
+}
 
 static inline long double reference_rootn(long double x, int n)
 {
@@ -96,9 +111,15 @@ static inline long double reference_rootn(long double x, int n)
 
 /* Those of C under the same naming. */
 #define LIKE_C_1(name)                                                                             \
-    static inline long double reference_##name(long double x) { return name##l(x); }
+    static inline long double reference_##name(long double x)                                      \
+    {                                                                                              \
+        return name##l(x);                                                                         \
+    }
 #define LIKE_C_2(name)                                                                             \
-    static inline long double reference_##name(long double x, long double y) { return name##l(x, y); }
+    static inline long double reference_##name(long double x, long double y)                       \
+    {                                                                                              \
+        return name##l(x, y);                                                                      \
+    }
 LIKE_C_1(acos)
 LIKE_C_1(acosh)
 LIKE_C_1(asin)
@@ -127,7 +148,8 @@ LIKE_C_2(atan2)
 LIKE_C_2(hypot)
 LIKE_C_2(pow)
 
-/* The exact functions, in the type itself. A signalling NaN counts as a NaN like any other here, other than in C. */
+/* The exact functions, in the type itself. A signalling NaN counts as a NaN like any other here,
+ * other than in C. */
 #define EXTREME(T, name, better)                                                                   \
     static inline T exact_##name##_##T(T x, T y)                                                   \
     {                                                                                              \
@@ -142,7 +164,7 @@ EXTREME(double, fmin, <)
     static inline T exact_##name##_##T(T x, T y)                                                   \
     {                                                                                              \
         T ax = (T)fabs((double)x), ay = (T)fabs((double)y);                                        \
-        return ax better ay ? x : ay better ax ? y : otherwise(x, y);                           \
+        return ax better ay ? x : ay better ax ? y : otherwise(x, y);                              \
     }
 MAGNITUDE(float, maxmag, >, exact_fmax_float)
 MAGNITUDE(double, maxmag, >, exact_fmax_double)
@@ -150,11 +172,23 @@ MAGNITUDE(float, minmag, <, exact_fmin_float)
 MAGNITUDE(double, minmag, <, exact_fmin_double)
 
 #define EXACT_LIKE_C_1(name)                                                                       \
-    static inline float exact_##name##_float(float x) { return name##f(x); }                       \
-    static inline double exact_##name##_double(double x) { return name(x); }
+    static inline float exact_##name##_float(float x)                                              \
+    {                                                                                              \
+        return name##f(x);                                                                         \
+    }                                                                                              \
+    static inline double exact_##name##_double(double x)                                           \
+    {                                                                                              \
+        return name(x);                                                                            \
+    }
 #define EXACT_LIKE_C_2(name)                                                                       \
-    static inline float exact_##name##_float(float x, float y) { return name##f(x, y); }           \
-    static inline double exact_##name##_double(double x, double y) { return name(x, y); }
+    static inline float exact_##name##_float(float x, float y)                                     \
+    {                                                                                              \
+        return name##f(x, y);                                                                      \
+    }                                                                                              \
+    static inline double exact_##name##_double(double x, double y)                                 \
+    {                                                                                              \
+        return name(x, y);                                                                         \
+    }
 EXACT_LIKE_C_1(ceil)
 EXACT_LIKE_C_1(fabs)
 EXACT_LIKE_C_1(floor)

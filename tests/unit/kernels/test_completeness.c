@@ -1,8 +1,8 @@
 /* Every builtin that clang declares for what our devices offer is defined in cpu.bc.
  *
- * clang's own header, opencl-c.h, is preprocessed for a version of OpenCL C; each declaration in it becomes a function
- * that calls it; what the compiled calls leave undefined must be in the library. That compares mangled names,
- * so a definition with a wrong signature shows as well. */
+ * clang's own header, opencl-c.h, is preprocessed for a version of OpenCL C; each declaration in it
+ * becomes a function that calls it; what the compiled calls leave undefined must be in the library.
+ * That compares mangled names, so a definition with a wrong signature shows as well. */
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Core.h>
 #include <setjmp.h>
@@ -18,14 +18,14 @@
 
 /* What the devices offer; and images, without which the header does not compile for 3.0. */
 #define EXTENSIONS                                                                                 \
-    "-Xclang -cl-ext=-all,+cl_khr_fp64,+__opencl_c_fp64,+cl_khr_byte_addressable_store,"            \
+    "-Xclang -cl-ext=-all,+cl_khr_fp64,+__opencl_c_fp64,+cl_khr_byte_addressable_store,"           \
     "+cl_khr_global_int32_base_atomics,+cl_khr_global_int32_extended_atomics,"                     \
     "+cl_khr_local_int32_base_atomics,+cl_khr_local_int32_extended_atomics,"                       \
     "+cl_khr_int64_base_atomics,+cl_khr_int64_extended_atomics,+__opencl_c_int64,"                 \
     "+__opencl_c_program_scope_global_variables,+__opencl_c_work_group_collective_functions,"      \
     "+__opencl_c_atomic_order_acq_rel,+__opencl_c_atomic_order_seq_cst,"                           \
     "+__opencl_c_atomic_scope_device,+__opencl_c_atomic_scope_all_devices,"                        \
-    "+__opencl_c_images,+__opencl_c_read_write_images,+__opencl_c_3d_image_writes,"             \
+    "+__opencl_c_images,+__opencl_c_read_write_images,+__opencl_c_3d_image_writes,"                \
     "+cl_khr_3d_image_writes"
 #define CLANG SP_TEST_CLANG " -target spir64-unknown-unknown -x cl -w -ferror-limit=0 -cl-no-stdinc"
 #define DECLARATIONS SP_TEST_FOLDER "/declarations.i"
@@ -34,8 +34,19 @@
 
 /* Not ours: images, pipes, sub-groups, device queues, clocks; printf is samepage-cc's. */
 static const char *const excluded[] = {
-    "image", "sub_group", "pipe", "clock_read", "amd_", "printf", "ndrange_", "_event", "event_",
-    "enqueue_marker", "get_default_queue", "reserve_id", "sampler",
+    "image",
+    "sub_group",
+    "pipe",
+    "clock_read",
+    "amd_",
+    "printf",
+    "ndrange_",
+    "_event",
+    "event_",
+    "enqueue_marker",
+    "get_default_queue",
+    "reserve_id",
+    "sampler",
 };
 
 static bool is_excluded(const char *name)
@@ -90,8 +101,8 @@ static void drop_parameter_name(char *parameter)
         *--end = 0;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         size_t length = strlen(names[i]);
-        if ((size_t)(end - parameter) > length && !strcmp(end - length, names[i])
-            && !is_name(end[-(ptrdiff_t)length - 1]))
+        if ((size_t)(end - parameter) > length && !strcmp(end - length, names[i]) &&
+            !is_name(end[-(ptrdiff_t)length - 1]))
             end[-(ptrdiff_t)length] = 0;
     }
 }
@@ -119,7 +130,8 @@ static bool write_call(FILE *out, char *declaration, unsigned number)
     char list[1024] = "", call[256] = "";
     unsigned count = 0;
     if (!none) {
-        for (char *save = NULL, *p = strtok_r(parameters, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+        for (char *save = NULL, *p = strtok_r(parameters, ",", &save); p;
+             p = strtok_r(NULL, ",", &save)) {
             drop_parameter_name(p);
             size_t used = strlen(list);
             snprintf(list + used, sizeof(list) - used, "%s%s a%u", count ? ", " : "", p, count);
@@ -129,8 +141,8 @@ static bool write_call(FILE *out, char *declaration, unsigned number)
         }
     }
     char *type = declaration;
-    fprintf(out, "%.*s __attribute__((overloadable)) call%u(%s) { %s%s(%s); }\n", (int)(name - type), type,
-            number, list, returns_nothing ? "" : "return ", name, call);
+    fprintf(out, "%.*s __attribute__((overloadable)) call%u(%s) { %s%s(%s); }\n",
+            (int)(name - type), type, number, list, returns_nothing ? "" : "return ", name, call);
     return true;
 }
 
@@ -151,11 +163,13 @@ static void run(const char *command)
         fail_msg("failed: %s", command);
 }
 
-/* `minimum`: of builtins found, so that a header read wrongly does not pass for a complete library. */
+/* `minimum`: of builtins found, so that a header read wrongly does not pass for a complete library.
+ */
 static void check(const char *language, unsigned minimum)
 {
     char command[4096];
-    snprintf(command, sizeof(command), "echo | %s -cl-std=%s -include opencl-c.h -E -P - -o " DECLARATIONS,
+    snprintf(command, sizeof(command),
+             "echo | %s -cl-std=%s -include opencl-c.h -E -P - -o " DECLARATIONS,
              CLANG " " EXTENSIONS, language);
     run(command);
     char *text = read_file(DECLARATIONS);
@@ -181,10 +195,11 @@ static void check(const char *language, unsigned minimum)
     free(text);
     assert_true(found >= minimum);
 
-    snprintf(command, sizeof(command),
-             "%s -cl-std=%s -include opencl-c.h -O0 -Xclang -disable-llvm-passes -emit-llvm -c " CALLS
-             " -o " CALLS_BITCODE,
-             CLANG " " EXTENSIONS, language);
+    snprintf(
+        command, sizeof(command),
+        "%s -cl-std=%s -include opencl-c.h -O0 -Xclang -disable-llvm-passes -emit-llvm -c " CALLS
+        " -o " CALLS_BITCODE,
+        CLANG " " EXTENSIONS, language);
     run(command);
     LLVMContextRef context = LLVMContextCreate();
     LLVMModuleRef library = parse(context, SP_TEST_CPU_BC);

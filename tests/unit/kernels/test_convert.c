@@ -1,5 +1,5 @@
-/* convert_ functions of every pair of types and every rounding mode, against long double, which holds every value of every type,
- * and the host's own rounding modes. */
+/* convert_ functions of every pair of types and every rounding mode, against long double, which
+ * holds every value of every type, and the host's own rounding modes. */
 #include "harness.h"
 
 #include <fenv.h>
@@ -22,15 +22,20 @@ struct type {
     enum { SIGNED, UNSIGNED, FLOATING } kind;
 };
 static const struct type types[] = {
-    {"char", 1, SIGNED}, {"uchar", 1, UNSIGNED}, {"short", 2, SIGNED}, {"ushort", 2, UNSIGNED}, {"int", 4, SIGNED},
-    {"uint", 4, UNSIGNED}, {"long", 8, SIGNED}, {"ulong", 8, UNSIGNED}, {"float", 4, FLOATING}, {"double", 8, FLOATING},
+    {"char", 1, SIGNED},    {"uchar", 1, UNSIGNED},  {"short", 2, SIGNED}, {"ushort", 2, UNSIGNED},
+    {"int", 4, SIGNED},     {"uint", 4, UNSIGNED},   {"long", 8, SIGNED},  {"ulong", 8, UNSIGNED},
+    {"float", 4, FLOATING}, {"double", 8, FLOATING},
 };
 #define NUM_TYPES (sizeof(types) / sizeof(types[0]))
 
 static const struct {
     const char *suffix;
     int mode;
-} roundings[] = {{"", -1}, {"_rte", FE_TONEAREST}, {"_rtz", FE_TOWARDZERO}, {"_rtp", FE_UPWARD}, {"_rtn", FE_DOWNWARD}};
+} roundings[] = {{"", -1},
+                 {"_rte", FE_TONEAREST},
+                 {"_rtz", FE_TOWARDZERO},
+                 {"_rtp", FE_UPWARD},
+                 {"_rtn", FE_DOWNWARD}};
 
 static int set_up(void **state)
 {
@@ -77,12 +82,56 @@ static long double highest(const struct type *t)
 
 static void fill(const struct type *t, void *array)
 {
-    static const double edges[] = {0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, 0.499999999, -0.9999, 126.5, 127.5, -128.5, -129,
-                                   254.5, 255.5, 256, 32767.5, 32768, -32768.5, 65535.5, 65536, 8388607.5, 16777216, 16777217,
-                                   2147483647.0, 2147483647.5, 2147483648.0, -2147483648.5, 4294967295.5, 4294967296.0,
-                                   9007199254740993.0, 0x1p63, -0x1p63, 0x1.fffffep62, 0x1p64, 0x1.fffffep63,
-                                   0x1.fffffffffffffp63, 1e30, -1e30, 1e300, 0x1.fffffefp127, -0x1.fffffffp127, 1e-40,
-                                   -1e-300, 0x1p-149, 0x1p-150, 0x1.8p-150, INFINITY, -INFINITY, NAN};
+    static const double edges[] = {0.0,
+                                   -0.0,
+                                   0.5,
+                                   -0.5,
+                                   1.5,
+                                   -1.5,
+                                   2.5,
+                                   0.499999999,
+                                   -0.9999,
+                                   126.5,
+                                   127.5,
+                                   -128.5,
+                                   -129,
+                                   254.5,
+                                   255.5,
+                                   256,
+                                   32767.5,
+                                   32768,
+                                   -32768.5,
+                                   65535.5,
+                                   65536,
+                                   8388607.5,
+                                   16777216,
+                                   16777217,
+                                   2147483647.0,
+                                   2147483647.5,
+                                   2147483648.0,
+                                   -2147483648.5,
+                                   4294967295.5,
+                                   4294967296.0,
+                                   9007199254740993.0,
+                                   0x1p63,
+                                   -0x1p63,
+                                   0x1.fffffep62,
+                                   0x1p64,
+                                   0x1.fffffep63,
+                                   0x1.fffffffffffffp63,
+                                   1e30,
+                                   -1e30,
+                                   1e300,
+                                   0x1.fffffefp127,
+                                   -0x1.fffffffp127,
+                                   1e-40,
+                                   -1e-300,
+                                   0x1p-149,
+                                   0x1p-150,
+                                   0x1.8p-150,
+                                   INFINITY,
+                                   -INFINITY,
+                                   NAN};
     uint64_t random = 11;
     for (size_t i = 0; i < COUNT; i++) {
         char *p = (char *)array + i * t->bytes;
@@ -116,10 +165,14 @@ static void fill(const struct type *t, void *array)
 static long double rounded(long double x, int mode)
 {
     switch (mode) {
-    case FE_TONEAREST: return rintl(x);
-    case FE_UPWARD: return ceill(x);
-    case FE_DOWNWARD: return floorl(x);
-    default: return truncl(x);
+    case FE_TONEAREST:
+        return rintl(x);
+    case FE_UPWARD:
+        return ceill(x);
+    case FE_DOWNWARD:
+        return floorl(x);
+    default:
+        return truncl(x);
     }
 }
 
@@ -134,7 +187,8 @@ static long double as_floating(const struct type *t, long double x, int mode)
     return t->bytes == 4 ? (long double)f : (long double)d;
 }
 
-static void check(const struct type *to, const struct type *from, const char *saturation, const char *suffix, int mode)
+static void check(const struct type *to, const struct type *from, const char *saturation,
+                  const char *suffix, int mode)
 {
     _Alignas(16) static unsigned char x[COUNT * 8], r[COUNT * 8];
     bool saturate = *saturation;
@@ -148,11 +202,11 @@ static void check(const struct type *to, const struct type *from, const char *sa
         }
     }
     typedef uint64_t convert(const void *, void *, uint64_t);
-    uint64_t wrong = ((convert *)harness_functionf(harness, "convert_%s%s%s_%s", to->name, saturation, suffix,
-                                                   from->name))(x, r, COUNT);
+    uint64_t wrong = ((convert *)harness_functionf(harness, "convert_%s%s%s_%s", to->name,
+                                                   saturation, suffix, from->name))(x, r, COUNT);
     if (wrong)
-        fail_msg("convert_%s%s%s from %s: %d vectors differ from the scalar form", to->name, saturation, suffix,
-                 from->name, (int)wrong);
+        fail_msg("convert_%s%s%s from %s: %d vectors differ from the scalar form", to->name,
+                 saturation, suffix, from->name, (int)wrong);
     for (size_t i = 0; i < COUNT; i++) {
         long double value = read_value(from, x, i), got = read_value(to, r, i), want;
         if (to->kind == FLOATING) {
@@ -168,9 +222,10 @@ static void check(const struct type *to, const struct type *from, const char *sa
             memcpy(low, &bits, 8);
             want = read_value(to, low, 0);
         }
-        if (isnan(want) ? !isnan(got) : got != want || (to->kind == FLOATING && !signbit(got) != !signbit(want)))
-            fail_msg("convert_%s%s%s of the %s %La: got %La, expected %La", to->name, saturation, suffix, from->name,
-                     value, got, want);
+        if (isnan(want) ? !isnan(got)
+                        : got != want || (to->kind == FLOATING && !signbit(got) != !signbit(want)))
+            fail_msg("convert_%s%s%s of the %s %La: got %La, expected %La", to->name, saturation,
+                     suffix, from->name, value, got, want);
     }
 }
 
@@ -182,7 +237,8 @@ static void every_conversion(void **state)
             for (size_t mode = 0; mode < 5; mode++) {
                 check(&types[to], &types[from], "", roundings[mode].suffix, roundings[mode].mode);
                 if (types[to].kind != FLOATING)
-                    check(&types[to], &types[from], "_sat", roundings[mode].suffix, roundings[mode].mode);
+                    check(&types[to], &types[from], "_sat", roundings[mode].suffix,
+                          roundings[mode].mode);
             }
 }
 

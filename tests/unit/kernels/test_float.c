@@ -17,8 +17,10 @@ static float xf[COUNT], yf[COUNT], zf[COUNT], rf[COUNT];
 static double xd[COUNT], yd[COUNT], zd[COUNT], rd[COUNT];
 static int ri[COUNT];
 
-static const double special[] = {0.0, -0.0, 1, -1, 0.5, -0.5, 2, 1e30, -1e30, 1e-30, FLT_MIN, FLT_MIN / 4, DBL_MIN,
-                                 -DBL_MIN / 8, FLT_MAX, -FLT_MAX, DBL_MAX, INFINITY, -INFINITY, NAN, -NAN};
+static const double special[] = {0.0,       -0.0,         1,       -1,       0.5,     -0.5,
+                                 2,         1e30,         -1e30,   1e-30,    FLT_MIN, FLT_MIN / 4,
+                                 DBL_MIN,   -DBL_MIN / 8, FLT_MAX, -FLT_MAX, DBL_MAX, INFINITY,
+                                 -INFINITY, NAN,          -NAN};
 #define SPECIALS (sizeof(special) / sizeof(special[0]))
 
 static int set_up(void **state)
@@ -45,14 +47,17 @@ static int tear_down(void **state)
 
 static void run_float(const char *name, size_t arguments)
 {
-    harness_run_widths(harness, name, "float", arguments, (const void *[]){xf, yf, zf}, rf, 4, true, COUNT);
-    harness_run_widths(harness, name, "double", arguments, (const void *[]){xd, yd, zd}, rd, 8, true, COUNT);
+    harness_run_widths(harness, name, "float", arguments, (const void *[]){xf, yf, zf}, rf, 4, true,
+                       COUNT);
+    harness_run_widths(harness, name, "double", arguments, (const void *[]){xd, yd, zd}, rd, 8,
+                       true, COUNT);
 }
 
 static void near(double got, double expected, double relative)
 {
     if (isnan(expected) ? !isnan(got)
-                        : got != expected && !(fabs(got - expected) <= relative * fabs(expected) + DBL_TRUE_MIN))
+                        : got != expected &&
+                              !(fabs(got - expected) <= relative * fabs(expected) + DBL_TRUE_MIN))
         fail_msg("got %a, expected %a", got, expected);
 }
 
@@ -81,7 +86,8 @@ static void common_functions(void **state)
     }
     run_float("sign", 1);
     for (size_t i = 0; i < COUNT; i++) {
-        assert_true((double)rf[i] == expected_sign((double)xf[i]) && !signbit(rf[i]) == !signbit(isnan(xf[i]) ? 0 : xf[i]));
+        assert_true((double)rf[i] == expected_sign((double)xf[i]) &&
+                    !signbit(rf[i]) == !signbit(isnan(xf[i]) ? 0 : xf[i]));
         assert_true(rd[i] == expected_sign(xd[i]));
     }
     run_float("step", 2);
@@ -91,13 +97,16 @@ static void common_functions(void **state)
     }
     run_float("min", 2);
     for (size_t i = 0; i < COUNT; i++)
-        assert_true(any_nan(xd[i], yd[i], 0) || (rd[i] == fmin(xd[i], yd[i]) && rf[i] == fminf(xf[i], yf[i])));
+        assert_true(any_nan(xd[i], yd[i], 0) ||
+                    (rd[i] == fmin(xd[i], yd[i]) && rf[i] == fminf(xf[i], yf[i])));
     run_float("max", 2);
     for (size_t i = 0; i < COUNT; i++)
-        assert_true(any_nan(xd[i], yd[i], 0) || (rd[i] == fmax(xd[i], yd[i]) && rf[i] == fmaxf(xf[i], yf[i])));
+        assert_true(any_nan(xd[i], yd[i], 0) ||
+                    (rd[i] == fmax(xd[i], yd[i]) && rf[i] == fmaxf(xf[i], yf[i])));
     run_float("clamp", 3);
     for (size_t i = 0; i < COUNT; i++)
-        assert_true(any_nan(xd[i], yd[i], zd[i]) || yd[i] > zd[i] || rd[i] == fmin(fmax(xd[i], yd[i]), zd[i]));
+        assert_true(any_nan(xd[i], yd[i], zd[i]) || yd[i] > zd[i] ||
+                    rd[i] == fmin(fmax(xd[i], yd[i]), zd[i]));
     run_float("mix", 3);
     for (size_t i = SPECIALS * SPECIALS; i < COUNT; i++)
         near(rd[i], xd[i] + (yd[i] - xd[i]) * zd[i], 1e-15);
@@ -107,8 +116,10 @@ static void common_functions(void **state)
         near(rd[i], t * t * (3 - 2 * t), 1e-14);
     }
     typedef uint64_t scalar_forms(const void *, const void *, const void *, uint64_t);
-    assert_int_equal(((scalar_forms *)harness_function(harness, "scalar_forms_float"))(xf, yf, zf, COUNT), 0);
-    assert_int_equal(((scalar_forms *)harness_function(harness, "scalar_forms_double"))(xd, yd, zd, COUNT), 0);
+    assert_int_equal(
+        ((scalar_forms *)harness_function(harness, "scalar_forms_float"))(xf, yf, zf, COUNT), 0);
+    assert_int_equal(
+        ((scalar_forms *)harness_function(harness, "scalar_forms_double"))(xd, yd, zd, COUNT), 0);
 }
 
 typedef uint64_t relation(const void *, const void *, int *, uint64_t);
@@ -117,13 +128,15 @@ static void relations(void **state)
 {
     (void)state;
 #define CHECK(name, expression)                                                                    \
-    assert_int_equal(((relation *)harness_function(harness, name "_float"))(xf, yf, ri, COUNT), 0); \
+    assert_int_equal(((relation *)harness_function(harness, name "_float"))(xf, yf, ri, COUNT),    \
+                     0);                                                                           \
     for (size_t i = 0; i < COUNT; i++) {                                                           \
         float a = xf[i], b = yf[i];                                                                \
         (void)b;                                                                                   \
         assert_int_equal(ri[i], !!(expression));                                                   \
     }                                                                                              \
-    assert_int_equal(((relation *)harness_function(harness, name "_double"))(xd, yd, ri, COUNT), 0); \
+    assert_int_equal(((relation *)harness_function(harness, name "_double"))(xd, yd, ri, COUNT),   \
+                     0);                                                                           \
     for (size_t i = 0; i < COUNT; i++) {                                                           \
         double a = xd[i], b = yd[i];                                                               \
         (void)b;                                                                                   \
@@ -164,7 +177,8 @@ static void selections(void **state)
     typedef void select(const void *, const void *, const void *, void *, uint64_t);
     for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
         size_t bytes = types[t].bytes;
-        harness_run_widths(harness, "bitselect", types[t].name, 3, (const void *[]){x, y, c}, r, bytes, false, COUNT);
+        harness_run_widths(harness, "bitselect", types[t].name, 3, (const void *[]){x, y, c}, r,
+                           bytes, false, COUNT);
         for (size_t i = 0; i < COUNT * bytes; i++)
             assert_int_equal(r[i], (unsigned char)((x[i] & ~c[i]) | (y[i] & c[i])));
         ((select *)harness_functionf(harness, "select_%s", types[t].name))(x, y, c, r, COUNT);
@@ -188,7 +202,8 @@ static void selections(void **state)
                     x[i * bytes + bytes - 1] = 0x80;
             }
             typedef uint32_t any_all(const void *);
-            uint32_t got = ((any_all *)harness_functionf(harness, "any_all_%s", signed_names[t]))(x);
+            uint32_t got =
+                ((any_all *)harness_functionf(harness, "any_all_%s", signed_names[t]))(x);
             for (size_t w = 0; w < 6; w++) {
                 unsigned mask = (1u << widths[w]) - 1;
                 assert_int_equal(got >> w & 1, (set & mask) != 0);
@@ -212,7 +227,8 @@ static void check_geometric(size_t n, bool single, const double *a, const double
             x[i] = (double)fx[i], y[i] = (double)fy[i];
         dot += (long double)x[i] * (long double)y[i];
         square += (long double)x[i] * (long double)x[i];
-        distance += ((long double)x[i] - (long double)y[i]) * ((long double)x[i] - (long double)y[i]);
+        distance +=
+            ((long double)x[i] - (long double)y[i]) * ((long double)x[i] - (long double)y[i]);
         largest = fmaxl(largest, fabsl((long double)x[i] * (long double)y[i]));
     }
     if (single) {
@@ -235,10 +251,12 @@ static void geometry_does_not_overflow(void **state)
     (void)state;
     for (size_t i = SPECIALS * SPECIALS; i + 4 < COUNT; i += 4)
         for (size_t n = 1; n <= 4; n++) {
-            static const double float_scales[] = {1, 0x1p100, 0x1p122, 0x1p-100, 0x1p-115, 0x1p60, 0x1p-50};
+            static const double float_scales[] = {1,        0x1p100, 0x1p122, 0x1p-100,
+                                                  0x1p-115, 0x1p60,  0x1p-50};
             for (size_t s = 0; s < 7; s++) {
                 check_geometric(n, true, xd + i, yd + i, float_scales[s]);
-                check_geometric(n, false, xd + i, yd + i, s == 0 ? 1 : ldexp(1, 7 * ilogb(float_scales[s])));
+                check_geometric(n, false, xd + i, yd + i,
+                                s == 0 ? 1 : ldexp(1, 7 * ilogb(float_scales[s])));
             }
         }
     float zero[4] = {0}, inf[4] = {INFINITY, 1, -INFINITY, 3}, r[7];
@@ -259,7 +277,13 @@ static void cross_products(void **state)
     double rl[7];
     ((geometric *)harness_function(harness, "cross_float"))(a, b, rs);
     ((geometric *)harness_function(harness, "cross_double"))(c, d, rl);
-    const double expected[7] = {2 * 6 - 3 * 5, 3 * -4 - 1 * 6, 1 * 5 - 2 * -4, 2 * 6 - 3 * 5, 3 * -4 - 1 * 6, 1 * 5 - 2 * -4, 0};
+    const double expected[7] = {2 * 6 - 3 * 5,
+                                3 * -4 - 1 * 6,
+                                1 * 5 - 2 * -4,
+                                2 * 6 - 3 * 5,
+                                3 * -4 - 1 * 6,
+                                1 * 5 - 2 * -4,
+                                0};
     for (size_t i = 0; i < 7; i++) {
         assert_true((double)rs[i] == expected[i]);
         assert_true(rl[i] == expected[i]);
@@ -277,10 +301,8 @@ static void cross_products(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(common_functions),
-        cmocka_unit_test(relations),
-        cmocka_unit_test(selections),
-        cmocka_unit_test(geometry_does_not_overflow),
+        cmocka_unit_test(common_functions), cmocka_unit_test(relations),
+        cmocka_unit_test(selections),       cmocka_unit_test(geometry_does_not_overflow),
         cmocka_unit_test(cross_products),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -31,14 +31,20 @@ static void work_item_functions(void **state)
     (void)state;
     const struct harness_work_item item = {
         .work_dim = 2,
-        .local_id = {3, 1, 0}, .group_id = {2, 5, 0}, .local_size = {4, 2, 1}, .enqueued_local_size = {8, 2, 1},
-        .global_size = {20, 12, 1}, .global_offset = {100, 7, 0}, .num_groups = {3, 6, 1},
+        .local_id = {3, 1, 0},
+        .group_id = {2, 5, 0},
+        .local_size = {4, 2, 1},
+        .enqueued_local_size = {8, 2, 1},
+        .global_size = {20, 12, 1},
+        .global_offset = {100, 7, 0},
+        .num_groups = {3, 6, 1},
     };
     harness_set_work_item(&item);
     uint64_t r[48];
     ((void (*)(uint64_t *))harness_function(harness, "work_item"))(r);
     for (size_t d = 0; d < 3; d++) {
-        assert_int_equal(r[9 * d], item.group_id[d] * item.enqueued_local_size[d] + item.local_id[d] + item.global_offset[d]);
+        assert_int_equal(r[9 * d], item.group_id[d] * item.enqueued_local_size[d] +
+                                       item.local_id[d] + item.global_offset[d]);
         assert_int_equal(r[9 * d + 1], item.global_size[d]);
         assert_int_equal(r[9 * d + 2], item.global_offset[d]);
         assert_int_equal(r[9 * d + 3], item.local_id[d]);
@@ -57,8 +63,11 @@ static void work_item_functions(void **state)
 
 /* A group of 5 x 3 x 2 at the edge of an NDRange whose groups are larger. */
 static const struct harness_work_item group = {
-    .work_dim = 3, .local_size = {5, 3, 2}, .enqueued_local_size = {8, 4, 2},
-    .global_size = {5, 3, 2}, .num_groups = {1, 1, 1},
+    .work_dim = 3,
+    .local_size = {5, 3, 2},
+    .enqueued_local_size = {8, 4, 2},
+    .global_size = {5, 3, 2},
+    .num_groups = {1, 1, 1},
 };
 #define ITEMS 30
 
@@ -122,7 +131,8 @@ static void async_copies(void **state)
         assert_int_equal(r[i], x[i]);
     for (int i = 0; i < 20; i++)
         assert_int_equal(r[100 + i], x[5 * i]);
-    for (int i = 0; i < 5; i++) /* what the first five work-items read; copied up to the group's x size */
+    for (int i = 0; i < 5;
+         i++) /* what the first five work-items read; copied up to the group's x size */
         assert_int_equal(r[120 + i], x[i + 1]);
     for (int i = 0; i < 10; i++)
         assert_int_equal(r[200 + 3 * i], x[i]);
@@ -157,8 +167,11 @@ static void pointers_know_their_address_space(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(work_item_functions), cmocka_unit_test(collectives), cmocka_unit_test(async_copies),
-        cmocka_unit_test(fences), cmocka_unit_test(pointers_know_their_address_space),
+        cmocka_unit_test(work_item_functions),
+        cmocka_unit_test(collectives),
+        cmocka_unit_test(async_copies),
+        cmocka_unit_test(fences),
+        cmocka_unit_test(pointers_know_their_address_space),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

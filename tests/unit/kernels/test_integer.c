@@ -1,4 +1,5 @@
-/* Integer builtins against the same in 128-bit arithmetic, and every vector width against the scalar form. */
+/* Integer builtins against the same in 128-bit arithmetic, and every vector width against the
+ * scalar form. */
 #include "harness.h"
 
 #include <limits.h>
@@ -20,9 +21,10 @@ static uint32_t fields[2 * COUNT];
 /* Values near the limits of every type, then anything. */
 static uint64_t sample(uint64_t *state)
 {
-    static const uint64_t edges[] = {0,     1,        2,          3,          0x7f,       0x80,       0xff,
-                                     0x100, 0x7fff,   0x8000,     0xffff,     0x7fffffff, 0x80000000, 0xffffffff,
-                                     31,    63,       64,         INT64_MAX,  1ull << 63, UINT64_MAX, UINT64_MAX - 1};
+    static const uint64_t edges[] = {
+        0,     1,      2,      3,         0x7f,       0x80,       0xff,
+        0x100, 0x7fff, 0x8000, 0xffff,    0x7fffffff, 0x80000000, 0xffffffff,
+        31,    63,     64,     INT64_MAX, 1ull << 63, UINT64_MAX, UINT64_MAX - 1};
     uint64_t bits = harness_random(state);
     if (bits % 3 == 0)
         return edges[(bits >> 32) % (sizeof(edges) / sizeof(edges[0]))];
@@ -66,8 +68,9 @@ struct type {
     bool is_signed;
 };
 
-static const struct type types[] = {{"char", 1, true}, {"uchar", 1, false}, {"short", 2, true}, {"ushort", 2, false},
-                                    {"int", 4, true},  {"uint", 4, false},  {"long", 8, true},  {"ulong", 8, false}};
+static const struct type types[] = {{"char", 1, true},    {"uchar", 1, false}, {"short", 2, true},
+                                    {"ushort", 2, false}, {"int", 4, true},    {"uint", 4, false},
+                                    {"long", 8, true},    {"ulong", 8, false}};
 
 static wide lowest(const struct type *t)
 {
@@ -143,7 +146,8 @@ static wide expected(const char *name, const struct type *t, wide a, wide b, wid
 
 static void check(const char *name, const struct type *t, size_t arguments, bool unsigned_result)
 {
-    harness_run_widths(harness, name, t->name, arguments, (const void *[]){x, y, z}, r, t->bytes, false, COUNT);
+    harness_run_widths(harness, name, t->name, arguments, (const void *[]){x, y, z}, r, t->bytes,
+                       false, COUNT);
     bool is_signed = t->is_signed && !unsigned_result;
     for (size_t i = 0; i < COUNT; i++) {
         wide a = element(x, i, t->bytes, t->is_signed), b = element(y, i, t->bytes, t->is_signed),
@@ -153,8 +157,8 @@ static void check(const char *name, const struct type *t, size_t arguments, bool
         wide want = truncated(expected(name, t, a, b, c), t->bytes, is_signed);
         wide got = element(r, i, t->bytes, is_signed);
         if (got != want)
-            fail_msg("%s %s of %lld, %lld, %lld: got %lld, expected %lld", name, t->name, (long long)a, (long long)b,
-                     (long long)c, (long long)got, (long long)want);
+            fail_msg("%s %s of %lld, %lld, %lld: got %lld, expected %lld", name, t->name,
+                     (long long)a, (long long)b, (long long)c, (long long)got, (long long)want);
     }
 }
 
@@ -172,7 +176,8 @@ static void all_types(void **state)
 {
     (void)state;
     static const char *const unary[] = {"clz", "ctz", "popcount", "bit_reverse"};
-    static const char *const binary[] = {"add_sat", "sub_sat", "hadd", "rhadd", "mul_hi", "rotate", "min", "max"};
+    static const char *const binary[] = {"add_sat", "sub_sat", "hadd", "rhadd",
+                                         "mul_hi",  "rotate",  "min",  "max"};
     static const char *const ternary[] = {"clamp", "mad_hi", "mad_sat"};
     for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
         /* The arrays are read in elements of the type: its own edges must stand there. */
@@ -191,8 +196,9 @@ static void all_types(void **state)
         for (size_t i = 0; i < sizeof(ternary) / sizeof(ternary[0]); i++)
             check(ternary[i], &types[t], 3, false);
         typedef uint64_t scalar_forms(const void *, const void *, const void *, uint64_t);
-        assert_int_equal(
-            ((scalar_forms *)harness_functionf(harness, "scalar_forms_%s", types[t].name))(x, y, z, COUNT), 0);
+        assert_int_equal(((scalar_forms *)harness_functionf(harness, "scalar_forms_%s",
+                                                            types[t].name))(x, y, z, COUNT),
+                         0);
     }
 }
 
@@ -221,10 +227,11 @@ static void upsample_puts_two_halves_together(void **state)
     fill();
     for (size_t t = 0; t + 2 < sizeof(types) / sizeof(types[0]); t++) {
         size_t bytes = types[t].bytes;
-        harness_run_widths(harness, "upsample", types[t].name, 2, (const void *[]){x, y}, r, 2 * bytes, false, COUNT);
+        harness_run_widths(harness, "upsample", types[t].name, 2, (const void *[]){x, y}, r,
+                           2 * bytes, false, COUNT);
         for (size_t i = 0; i < COUNT; i++) {
-            wide want = element(x, i, bytes, types[t].is_signed) * ((wide)1 << (8 * bytes))
-                + element(y, i, bytes, false);
+            wide want = element(x, i, bytes, types[t].is_signed) * ((wide)1 << (8 * bytes)) +
+                        element(y, i, bytes, false);
             assert_true(element(r, i, 2 * bytes, types[t].is_signed) == want);
         }
     }
@@ -233,7 +240,8 @@ static void upsample_puts_two_halves_together(void **state)
 static void bit_fields(void **state)
 {
     (void)state;
-    static const struct type some[] = {{"char", 1, true}, {"ushort", 2, false}, {"int", 4, true}, {"ulong", 8, false}};
+    static const struct type some[] = {
+        {"char", 1, true}, {"ushort", 2, false}, {"int", 4, true}, {"ulong", 8, false}};
     static uint64_t as_signed[COUNT], as_unsigned[COUNT];
     uint64_t random = 5;
     fill();
@@ -244,16 +252,19 @@ static void bit_fields(void **state)
             fields[2 * i] = (uint32_t)(harness_random(&random) % (bits + 1));
             fields[2 * i + 1] = (uint32_t)(harness_random(&random) % (bits - fields[2 * i] + 1));
         }
-        typedef void bit_field(const void *, const void *, const void *, void *, void *, void *, uint64_t);
-        ((bit_field *)harness_functionf(harness, "bit_field_%s", some[t].name))(x, y, fields, r, as_signed,
-                                                                               as_unsigned, COUNT);
+        typedef void bit_field(const void *, const void *, const void *, void *, void *, void *,
+                               uint64_t);
+        ((bit_field *)harness_functionf(harness, "bit_field_%s", some[t].name))(
+            x, y, fields, r, as_signed, as_unsigned, COUNT);
         for (size_t i = 0; i < COUNT; i++) {
-            uint64_t a = (uint64_t)element(x, i, bytes, false), b = (uint64_t)element(y, i, bytes, false);
+            uint64_t a = (uint64_t)element(x, i, bytes, false),
+                     b = (uint64_t)element(y, i, bytes, false);
             uint32_t offset = fields[2 * i], count = fields[2 * i + 1];
             uint64_t low = count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
             uint64_t field = offset == 64 ? 0 : (a >> offset) & low;
             uint64_t inserted = offset == 64 ? a : (a & ~(low << offset)) | ((b & low) << offset);
-            wide extended = count && field >> (count - 1) & 1 ? (wide)field - ((wide)1 << count) : (wide)field;
+            wide extended =
+                count && field >> (count - 1) & 1 ? (wide)field - ((wide)1 << count) : (wide)field;
             assert_true(element(r, i, bytes, false) == truncated((wide)inserted, bytes, false));
             assert_true(element(as_unsigned, i, bytes, false) == (wide)field);
             assert_true(element(as_signed, i, bytes, true) == truncated(extended, bytes, true));
@@ -265,7 +276,8 @@ static void dot_products(void **state)
 {
     (void)state;
     typedef void dots(const uint32_t *, const uint32_t *, int32_t *);
-    const uint32_t a = 0x80ff7f01, b = 0xff02fe80; /* bytes from the low end: 1 127 -1 -128; -128 -2 2 -1 */
+    const uint32_t a = 0x80ff7f01,
+                   b = 0xff02fe80; /* bytes from the low end: 1 127 -1 -128; -128 -2 2 -1 */
     int32_t got[6];
     ((dots *)harness_function(harness, "dot_products"))(&a, &b, got);
     assert_int_equal(got[0], 1 * -128 + 127 * -2 + -1 * 2 + -128 * -1);

@@ -1,5 +1,6 @@
-/* Math builtins against the host's libm in long double: errors in ulp within the limits of the full profile, special
- * values, and every vector width equal to the scalar form. With SP_TEST_VERBOSE set, prints the worst error of each. */
+/* Math builtins against the host's libm in long double: errors in ulp within the limits of the full
+ * profile, special values, and every vector width equal to the scalar form. With SP_TEST_VERBOSE
+ * set, prints the worst error of each. */
 #include "harness.h"
 #include "math_functions.h"
 #include "reference.h"
@@ -19,14 +20,89 @@
 static struct harness *harness;
 
 static const double special[] = {
-    0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.0, -2.0, 2.5, -2.5, 3.0, -3.0, 4.0, -4.0, 5.0, -5.0,
-    0.25, -0.25, 0.75, -0.75, 7.0, 10.0, -10.0, 33.0, -33.0, 100.0, -100.0, 126.5, 127.0, 128.0,
-    -126.0, -127.0, -149.0, -150.0, 1023.5, 1024.0, -1022.0, -1074.0, -1075.0, 0x1p23, 0x1p23 + 1,
-    -0x1p23, 0x1p24, 0x1p24 - 1, 0x1p31, -0x1p31, 0x1p32, 0x1p52, 0x1p52 + 1, -0x1p53, 0x1p53 - 1, 0x1p63,
-    0x1p64, 0x1p100, -0x1p100, 0x1p-24, 0x1p-53, -0x1p-100, 0x1.921fb6p0, 0x1.921fb54442d18p1,
-    0x1.fffffep-1, 0x1.000002p0, 0x1.fffffffffffffp-1, 0x1.0000000000001p0, 0x1p-126, -0x1p-126,
-    0x1.fffffcp-127, 0x1p-149, -0x1p-149, 0x1p-1022, -0x1p-1022, 0x0.fffffffffffffp-1022, 0x1p-1074,
-    -0x1p-1074, 0x1.fffffep127, -0x1.fffffep127, DBL_MAX, -DBL_MAX, INFINITY, -INFINITY, NAN,
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    1.5,
+    -1.5,
+    2.0,
+    -2.0,
+    2.5,
+    -2.5,
+    3.0,
+    -3.0,
+    4.0,
+    -4.0,
+    5.0,
+    -5.0,
+    0.25,
+    -0.25,
+    0.75,
+    -0.75,
+    7.0,
+    10.0,
+    -10.0,
+    33.0,
+    -33.0,
+    100.0,
+    -100.0,
+    126.5,
+    127.0,
+    128.0,
+    -126.0,
+    -127.0,
+    -149.0,
+    -150.0,
+    1023.5,
+    1024.0,
+    -1022.0,
+    -1074.0,
+    -1075.0,
+    0x1p23,
+    0x1p23 + 1,
+    -0x1p23,
+    0x1p24,
+    0x1p24 - 1,
+    0x1p31,
+    -0x1p31,
+    0x1p32,
+    0x1p52,
+    0x1p52 + 1,
+    -0x1p53,
+    0x1p53 - 1,
+    0x1p63,
+    0x1p64,
+    0x1p100,
+    -0x1p100,
+    0x1p-24,
+    0x1p-53,
+    -0x1p-100,
+    0x1.921fb6p0,
+    0x1.921fb54442d18p1,
+    0x1.fffffep-1,
+    0x1.000002p0,
+    0x1.fffffffffffffp-1,
+    0x1.0000000000001p0,
+    0x1p-126,
+    -0x1p-126,
+    0x1.fffffcp-127,
+    0x1p-149,
+    -0x1p-149,
+    0x1p-1022,
+    -0x1p-1022,
+    0x0.fffffffffffffp-1022,
+    0x1p-1074,
+    -0x1p-1074,
+    0x1.fffffep127,
+    -0x1.fffffep127,
+    DBL_MAX,
+    -DBL_MAX,
+    INFINITY,
+    -INFINITY,
+    NAN,
 };
 #define SPECIALS (sizeof(special) / sizeof(special[0]))
 
@@ -34,7 +110,8 @@ static float *x_float, *y_float, *z_float, *r_float;
 static double *x_double, *y_double, *z_double, *r_double;
 static int *y_int, *r_int, *v_int;
 
-/* Numbers of all sizes: bits at random, and half of them drawn near 1, where most functions do their work. */
+/* Numbers of all sizes: bits at random, and half of them drawn near 1, where most functions do
+ * their work. */
 static double random_number(uint64_t *state, bool single)
 {
     uint64_t bits = harness_random(state);
@@ -67,8 +144,10 @@ static void fill(uint64_t seed)
         x_double[i] = pair ? x : random_number(&state, false);
         y_double[i] = pair ? y : random_number(&state, false);
         z_double[i] = random_number(&state, false);
-        static const int ints[] = {0, 1, -1, 2, -2, 3, -3, 5, 7, -7, 30, 127, -127, 128, 149, -149, 150, 300,
-                                   -300, 1000, 1074, -1074, -1075, 2100, -2100, 16777217, INT_MAX, INT_MIN};
+        static const int ints[] = {0,     1,     -1,   2,     -2,       3,       -3,
+                                   5,     7,     -7,   30,    127,      -127,    128,
+                                   149,   -149,  150,  300,   -300,     1000,    1074,
+                                   -1074, -1075, 2100, -2100, 16777217, INT_MAX, INT_MIN};
         const size_t num_ints = sizeof(ints) / sizeof(ints[0]);
         y_int[i] = i / SPECIALS < num_ints ? ints[i / SPECIALS]
                    : i % 3                 ? (int)(harness_random(&state) % 401) - 200
@@ -134,30 +213,33 @@ static void note(struct worst *worst, double error, size_t where)
         *worst = (struct worst){error, where};
 }
 
-static void run_1(const char *name, const char *type, const void *x, void *r, size_t bytes, bool floating)
+static void run_1(const char *name, const char *type, const void *x, void *r, size_t bytes,
+                  bool floating)
 {
     harness_run_widths(harness, name, type, 1, (const void *[]){x}, r, bytes, floating, COUNT);
 }
 
-static void run_2(const char *name, const char *type, const void *x, const void *y, void *r, size_t bytes)
+static void run_2(const char *name, const char *type, const void *x, const void *y, void *r,
+                  size_t bytes)
 {
     harness_run_widths(harness, name, type, 2, (const void *[]){x, y}, r, bytes, true, COUNT);
 }
 
-static void run_3(const char *name, const char *type, const void *x, const void *y, const void *z, void *r,
-                  size_t bytes)
+static void run_3(const char *name, const char *type, const void *x, const void *y, const void *z,
+                  void *r, size_t bytes)
 {
     harness_run_widths(harness, name, type, 3, (const void *[]){x, y, z}, r, bytes, true, COUNT);
 }
 
-static void judge(const char *name, const char *type, struct worst worst, double limit, double x, double y,
-                  double got)
+static void judge(const char *name, const char *type, struct worst worst, double limit, double x,
+                  double y, double got)
 {
     if (verbose())
-        printf("%-10s %-6s %8.3f ulp (%g allowed) at %a, %a\n", name, type, worst.error, limit, x, y);
+        printf("%-10s %-6s %8.3f ulp (%g allowed) at %a, %a\n", name, type, worst.error, limit, x,
+               y);
     if (!(worst.error <= limit))
-        fail_msg("%s %s is off by %g ulp, %g allowed, at %a, %a: got %a", name, type, worst.error, limit,
-                 x, y, got);
+        fail_msg("%s %s is off by %g ulp, %g allowed, at %a, %a: got %a", name, type, worst.error,
+                 limit, x, y, got);
 }
 
 static void errors_of_unary_functions_stay_within_their_limits(void **state)
@@ -166,13 +248,14 @@ static void errors_of_unary_functions_stay_within_their_limits(void **state)
 #define CHECK(name, float_ulp, double_ulp)                                                         \
     {                                                                                              \
         struct worst worst_float = {0}, worst_double = {0};                                        \
-        run_1(#name, "float", x_float, r_float, 4, true);                                 \
-        run_1(#name, "double", x_double, r_double, 8, true);                             \
+        run_1(#name, "float", x_float, r_float, 4, true);                                          \
+        run_1(#name, "double", x_double, r_double, 8, true);                                       \
         for (size_t i = 0; i < COUNT; i++) {                                                       \
             note(&worst_float,                                                                     \
-                 ulp_error((double)r_float[i], reference_##name((long double)x_float[i]), true), i); \
-            note(&worst_double, ulp_error(r_double[i], reference_##name((long double)x_double[i]), false), \
+                 ulp_error((double)r_float[i], reference_##name((long double)x_float[i]), true),   \
                  i);                                                                               \
+            note(&worst_double,                                                                    \
+                 ulp_error(r_double[i], reference_##name((long double)x_double[i]), false), i);    \
         }                                                                                          \
         judge(#name, "float", worst_float, float_ulp, (double)x_float[worst_float.where], 0,       \
               (double)r_float[worst_float.where]);                                                 \
@@ -189,21 +272,24 @@ static void errors_of_binary_functions_stay_within_their_limits(void **state)
 #define CHECK_WITH(name, float_ulp, double_ulp, yf, yd)                                            \
     {                                                                                              \
         struct worst worst_float = {0}, worst_double = {0};                                        \
-        run_2(#name, "float", x_float, yf, r_float, 4);                                   \
-        run_2(#name, "double", x_double, yd, r_double, 8);                               \
+        run_2(#name, "float", x_float, yf, r_float, 4);                                            \
+        run_2(#name, "double", x_double, yd, r_double, 8);                                         \
         for (size_t i = 0; i < COUNT; i++) {                                                       \
             note(&worst_float,                                                                     \
-                 ulp_error((double)r_float[i], reference_##name((long double)x_float[i], yf[i]), true), \
+                 ulp_error((double)r_float[i], reference_##name((long double)x_float[i], yf[i]),   \
+                           true),                                                                  \
                  i);                                                                               \
             note(&worst_double,                                                                    \
-                 ulp_error(r_double[i], reference_##name((long double)x_double[i], yd[i]), false), i); \
+                 ulp_error(r_double[i], reference_##name((long double)x_double[i], yd[i]), false), \
+                 i);                                                                               \
         }                                                                                          \
         judge(#name, "float", worst_float, float_ulp, (double)x_float[worst_float.where],          \
               (double)yf[worst_float.where], (double)r_float[worst_float.where]);                  \
         judge(#name, "double", worst_double, double_ulp, x_double[worst_double.where],             \
               (double)yd[worst_double.where], r_double[worst_double.where]);                       \
     }
-#define CHECK(name, float_ulp, double_ulp) CHECK_WITH(name, float_ulp, double_ulp, y_float, y_double)
+#define CHECK(name, float_ulp, double_ulp)                                                         \
+    CHECK_WITH(name, float_ulp, double_ulp, y_float, y_double)
     BINARY_FUNCTIONS(CHECK)
 #undef CHECK
 #define CHECK(name, float_ulp, double_ulp) CHECK_WITH(name, float_ulp, double_ulp, y_int, y_int)
@@ -212,11 +298,13 @@ static void errors_of_binary_functions_stay_within_their_limits(void **state)
 }
 
 /* One certain value; which zero fmax and fmin give of two is open. */
-static void expect_exact(const char *name, const char *type, double got, double expected, double x, double y)
+static void expect_exact(const char *name, const char *type, double got, double expected, double x,
+                         double y)
 {
     bool zero_is_open = !strncmp(name, "fm", 2) || strstr(name, "mag");
-    bool right = isnan(expected) ? isnan(got)
-                                 : got == expected && (zero_is_open || !signbit(got) == !signbit(expected));
+    bool right = isnan(expected)
+                     ? isnan(got)
+                     : got == expected && (zero_is_open || !signbit(got) == !signbit(expected));
     if (!right)
         fail_msg("%s %s of %a, %a: got %a, expected %a", name, type, x, y, got, expected);
 }
@@ -225,24 +313,25 @@ static void exact_functions_are_exact(void **state)
 {
     (void)state;
 #define CHECK(name)                                                                                \
-    run_1(#name, "float", x_float, r_float, 4, true);                                     \
-    run_1(#name, "double", x_double, r_double, 8, true);                                 \
+    run_1(#name, "float", x_float, r_float, 4, true);                                              \
+    run_1(#name, "double", x_double, r_double, 8, true);                                           \
     for (size_t i = 0; i < COUNT; i++) {                                                           \
         expect_exact(#name, "float", (double)r_float[i], (double)exact_##name##_float(x_float[i]), \
                      (double)x_float[i], 0);                                                       \
-        expect_exact(#name, "double", r_double[i], exact_##name##_double(x_double[i]), x_double[i], 0); \
+        expect_exact(#name, "double", r_double[i], exact_##name##_double(x_double[i]),             \
+                     x_double[i], 0);                                                              \
     }
     EXACT_UNARY_FUNCTIONS(CHECK)
 #undef CHECK
 #define CHECK(name)                                                                                \
-    run_2(#name, "float", x_float, y_float, r_float, 4);                                  \
-    run_2(#name, "double", x_double, y_double, r_double, 8);                             \
+    run_2(#name, "float", x_float, y_float, r_float, 4);                                           \
+    run_2(#name, "double", x_double, y_double, r_double, 8);                                       \
     for (size_t i = 0; i < COUNT; i++) {                                                           \
         expect_exact(#name, "float", (double)r_float[i],                                           \
                      (double)exact_##name##_float(x_float[i], y_float[i]), (double)x_float[i],     \
                      (double)y_float[i]);                                                          \
-        expect_exact(#name, "double", r_double[i], exact_##name##_double(x_double[i], y_double[i]), \
-                     x_double[i], y_double[i]);                                                    \
+        expect_exact(#name, "double", r_double[i],                                                 \
+                     exact_##name##_double(x_double[i], y_double[i]), x_double[i], y_double[i]);   \
     }
     EXACT_BINARY_FUNCTIONS(CHECK)
 #undef CHECK
@@ -251,15 +340,17 @@ static void exact_functions_are_exact(void **state)
     for (size_t i = 0; i < COUNT; i++) {
         expect_exact("ldexp", "float", (double)r_float[i], (double)ldexpf(x_float[i], y_int[i]),
                      (double)x_float[i], y_int[i]);
-        expect_exact("ldexp", "double", r_double[i], ldexp(x_double[i], y_int[i]), x_double[i], y_int[i]);
+        expect_exact("ldexp", "double", r_double[i], ldexp(x_double[i], y_int[i]), x_double[i],
+                     y_int[i]);
     }
     run_3("fma", "float", x_float, y_float, z_float, r_float, 4);
     run_3("fma", "double", x_double, y_double, z_double, r_double, 8);
     for (size_t i = 0; i < COUNT; i++) {
-        expect_exact("fma", "float", (double)r_float[i], (double)fmaf(x_float[i], y_float[i], z_float[i]),
-                     (double)x_float[i], (double)y_float[i]);
-        expect_exact("fma", "double", r_double[i], fma(x_double[i], y_double[i], z_double[i]), x_double[i],
-                     y_double[i]);
+        expect_exact("fma", "float", (double)r_float[i],
+                     (double)fmaf(x_float[i], y_float[i], z_float[i]), (double)x_float[i],
+                     (double)y_float[i]);
+        expect_exact("fma", "double", r_double[i], fma(x_double[i], y_double[i], z_double[i]),
+                     x_double[i], y_double[i]);
     }
 }
 
@@ -301,10 +392,11 @@ static void functions_with_a_second_result(void **state)
     for (size_t i = 0; i < COUNT; i++) {
         double difference = (double)(float)(x_float[i] - floorf(x_float[i]));
         double expected = x_float[i] == floorf(x_float[i]) ? copysign(0, (double)x_float[i])
-                                                          : fmin(difference, 0x1.fffffep-1);
+                                                           : fmin(difference, 0x1.fffffep-1);
         expect_exact("fract", "float", (double)r_float[i], isnan(x_float[i]) ? NAN : expected,
                      (double)x_float[i], 0);
-        expect_exact("fract", "whole", (double)z_float[i], (double)floorf(x_float[i]), (double)x_float[i], 0);
+        expect_exact("fract", "whole", (double)z_float[i], (double)floorf(x_float[i]),
+                     (double)x_float[i], 0);
     }
     run_2("fract", "double", x_double, z_double, r_double, 8);
     for (size_t i = 0; i < COUNT; i++)
@@ -352,8 +444,8 @@ static void functions_with_a_second_result(void **state)
     for (size_t i = 0; i < COUNT; i++) {
         int sign;
         long double expected = lgammal_r((long double)x_double[i], &sign);
-        if (isfinite(x_double[i]) && isfinite((double)expected)
-            && !(x_double[i] < 0 && x_double[i] == floor(x_double[i])))
+        if (isfinite(x_double[i]) && isfinite((double)expected) &&
+            !(x_double[i] < 0 && x_double[i] == floor(x_double[i])))
             assert_int_equal(r_int[i], sign);
         if (fabsl(expected) > 1)
             assert_true(ulp_error(r_double[i], expected, false) <= 16);
@@ -391,20 +483,25 @@ typedef void remquo_fn(const void *x, const void *y, int *q, void *r, uint64_t c
 static void remquo_gives_seven_bits_of_the_quotient(void **state)
 {
     (void)state;
-    ((remquo_fn *)harness_function(harness, "remquo_float"))(x_float, y_float, r_int, r_float, COUNT);
-    ((remquo_fn *)harness_function(harness, "remquo_float16"))(x_float, y_float, v_int, z_float, COUNT);
+    ((remquo_fn *)harness_function(harness, "remquo_float"))(x_float, y_float, r_int, r_float,
+                                                             COUNT);
+    ((remquo_fn *)harness_function(harness, "remquo_float16"))(x_float, y_float, v_int, z_float,
+                                                               COUNT);
     assert_memory_equal(r_int, v_int, COUNT * sizeof(int));
     fill(1); /* z was written to */
     for (size_t i = 0; i < COUNT; i++) {
-        expect_exact("remquo", "float", (double)r_float[i], (double)remainderf(x_float[i], y_float[i]),
-                     (double)x_float[i], (double)y_float[i]);
+        expect_exact("remquo", "float", (double)r_float[i],
+                     (double)remainderf(x_float[i], y_float[i]), (double)x_float[i],
+                     (double)y_float[i]);
         if (r_int[i] != expected_quotient((double)x_float[i], (double)y_float[i]))
-            fail_msg("remquo of %a, %a: quotient %d", (double)x_float[i], (double)y_float[i], r_int[i]);
+            fail_msg("remquo of %a, %a: quotient %d", (double)x_float[i], (double)y_float[i],
+                     r_int[i]);
     }
-    ((remquo_fn *)harness_function(harness, "remquo_double"))(x_double, y_double, r_int, r_double, COUNT);
+    ((remquo_fn *)harness_function(harness, "remquo_double"))(x_double, y_double, r_int, r_double,
+                                                              COUNT);
     for (size_t i = 0; i < COUNT; i++) {
-        expect_exact("remquo", "double", r_double[i], remainder(x_double[i], y_double[i]), x_double[i],
-                     y_double[i]);
+        expect_exact("remquo", "double", r_double[i], remainder(x_double[i], y_double[i]),
+                     x_double[i], y_double[i]);
         if (r_int[i] != expected_quotient(x_double[i], y_double[i]))
             fail_msg("remquo of %a, %a: quotient %d", x_double[i], y_double[i], r_int[i]);
     }
@@ -414,12 +511,12 @@ static void half_functions_are_close(void **state)
 {
     (void)state;
 #define CHECK(name)                                                                                \
-    run_1("half_" #name, "float", x_float, r_float, 4, true);                             \
-    run_1("native_" #name, "float", x_float, r_float, 4, true);                           \
+    run_1("half_" #name, "float", x_float, r_float, 4, true);                                      \
+    run_1("native_" #name, "float", x_float, r_float, 4, true);                                    \
     for (size_t i = 0; i < COUNT; i++) {                                                           \
         if (fabsf(x_float[i]) <= 0x1p16f)                                                          \
-            assert_true(ulp_error((double)r_float[i], reference_##name((long double)x_float[i]), true) \
-                        <= 8192);                                                                  \
+            assert_true(ulp_error((double)r_float[i], reference_##name((long double)x_float[i]),   \
+                                  true) <= 8192);                                                  \
     }
     HALF_FUNCTIONS(CHECK)
 #undef CHECK

@@ -52,7 +52,8 @@ static void loads_and_stores_are_aligned_for_the_element_only(void **state)
                 y[i] = 0;
                 r[i] = 0xee;
             }
-            ((copy *)harness_functionf(harness, "copy_%s%d", types[t].name, widths[w]))(x + shift, r + shift, COUNT);
+            ((copy *)harness_functionf(harness, "copy_%s%d", types[t].name, widths[w]))(
+                x + shift, r + shift, COUNT);
             assert_memory_equal(x + shift, r + shift, COUNT * types[t].bytes);
             assert_int_equal(r[shift + COUNT * types[t].bytes], 0xee);
             assert_int_equal(r[shift - 1], 0xee);
@@ -87,10 +88,14 @@ static uint16_t half_from(double x, int mode)
     if (exponent < -14)
         exponent = -14;
     long double units = ldexpl((long double)x, 10 - exponent); /* of the last place */
-    units = mode == FE_UPWARD ? ceill(units) : mode == FE_DOWNWARD ? floorl(units) : mode == FE_TOWARDZERO ? truncl(units) : rintl(units);
+    units = mode == FE_UPWARD       ? ceill(units)
+            : mode == FE_DOWNWARD   ? floorl(units)
+            : mode == FE_TOWARDZERO ? truncl(units)
+                                    : rintl(units);
     double value = (double)ldexpl(fabsl(units), exponent - 10);
     if (value >= 65536) {
-        bool to_infinity = mode == FE_TONEAREST || (mode == FE_UPWARD && x > 0) || (mode == FE_DOWNWARD && x < 0);
+        bool to_infinity =
+            mode == FE_TONEAREST || (mode == FE_UPWARD && x > 0) || (mode == FE_DOWNWARD && x < 0);
         return sign | (to_infinity ? 0x7c00 : 0x7bff);
     }
     if (value == 0)
@@ -110,16 +115,30 @@ static void fill_for_halves(double *x)
         uint64_t bits = harness_random(&random);
         double h = half_value((uint16_t)bits), next = half_value((uint16_t)(bits + 1));
         switch (i % 6) {
-        case 0: x[i] = h; break;
-        case 1: x[i] = (h + next) / 2; break;                   /* a tie */
-        case 2: x[i] = nextafter((h + next) / 2, INFINITY); break;  /* and what is beside it, in double only */
-        case 3: x[i] = (double)nextafterf((float)((h + next) / 2), -INFINITY); break;
-        case 4: x[i] = ldexp((double)(int64_t)bits, (int)(harness_random(&random) % 60) - 95); break;
-        default: memcpy(&x[i], &bits, 8); break;
+        case 0:
+            x[i] = h;
+            break;
+        case 1:
+            x[i] = (h + next) / 2;
+            break; /* a tie */
+        case 2:
+            x[i] = nextafter((h + next) / 2, INFINITY);
+            break; /* and what is beside it, in double only */
+        case 3:
+            x[i] = (double)nextafterf((float)((h + next) / 2), -INFINITY);
+            break;
+        case 4:
+            x[i] = ldexp((double)(int64_t)bits, (int)(harness_random(&random) % 60) - 95);
+            break;
+        default:
+            memcpy(&x[i], &bits, 8);
+            break;
         }
     }
-    const double edges[] = {65504, 65519.99, 65520, 65535, 65536, -65504, -65520, -1e30, 0x1p-24, 0x1p-25, 0x1.8p-25, -0x1p-26,
-                            1e-300, -1e-300, 0x1p-1074, 1e300, -1e300, 0.0, -0.0, INFINITY, -INFINITY, NAN, 0x1p-14, 0x1.ffcp-15,
+    const double edges[] = {65504,       65519.99,   65520,     65535,   65536,     -65504,
+                            -65520,      -1e30,      0x1p-24,   0x1p-25, 0x1.8p-25, -0x1p-26,
+                            1e-300,      -1e-300,    0x1p-1074, 1e300,   -1e300,    0.0,
+                            -0.0,        INFINITY,   -INFINITY, NAN,     0x1p-14,   0x1.ffcp-15,
                             0x1.ffep-15, 0x1.fffp-15};
     memcpy(x, edges, sizeof(edges));
 }
@@ -142,7 +161,11 @@ static void stores_to_half_round_as_told(void **state)
     static const struct {
         const char *suffix;
         int mode;
-    } modes[] = {{"", FE_TONEAREST}, {"_rte", FE_TONEAREST}, {"_rtz", FE_TOWARDZERO}, {"_rtp", FE_UPWARD}, {"_rtn", FE_DOWNWARD}};
+    } modes[] = {{"", FE_TONEAREST},
+                 {"_rte", FE_TONEAREST},
+                 {"_rtz", FE_TOWARDZERO},
+                 {"_rtp", FE_UPWARD},
+                 {"_rtn", FE_DOWNWARD}};
     fill_for_halves(xd);
     for (size_t i = 0; i < HALVES; i++) {
         xf[i] = (float)xd[i];
@@ -157,9 +180,11 @@ static void stores_to_half_round_as_told(void **state)
             ((store *)harness_functionf(harness, "half_%s%s", type, suffix))(x, r, HALVES);
             check_halves(r, values, modes[m].mode, suffix);
             for (size_t w = 0; w < NUM_WIDTHS; w++) {
-                ((store *)harness_functionf(harness, "half_%s%s%d", type, suffix, widths[w]))(x, r, HALVES);
+                ((store *)harness_functionf(harness, "half_%s%s%d", type, suffix, widths[w]))(
+                    x, r, HALVES);
                 check_halves(r, values, modes[m].mode, suffix);
-                ((store *)harness_functionf(harness, "aligned_half_%s%s%d", type, suffix, widths[w]))(x, r, HALVES);
+                ((store *)harness_functionf(harness, "aligned_half_%s%s%d", type, suffix,
+                                            widths[w]))(x, r, HALVES);
                 if (widths[w] == 3)
                     for (size_t i = 0; i < HALVES; i++)
                         r[i] = r[i / 3 * 4 + i % 3];
@@ -183,11 +208,13 @@ static void loads_from_half_are_exact(void **state)
         bool aligned = w > NUM_WIDTHS;
         int width = w == 0 ? 1 : widths[(w - 1) % NUM_WIDTHS];
         load *from = w == 0 ? (load *)harness_function(harness, "from_half")
-                            : (load *)harness_functionf(harness, aligned ? "from_aligned_half%d" : "from_half%d", width);
+                            : (load *)harness_functionf(
+                                  harness, aligned ? "from_aligned_half%d" : "from_half%d", width);
         from(aligned && width == 3 ? spread : x, r, ALL);
         for (size_t i = 0; i < ALL; i++) {
             double want = half_value((uint16_t)i);
-            assert_true(isnan(want) ? isnan(r[i]) : (double)r[i] == want && !signbit(r[i]) == !signbit(want));
+            assert_true(isnan(want) ? isnan(r[i])
+                                    : (double)r[i] == want && !signbit(r[i]) == !signbit(want));
         }
     }
 }
@@ -207,7 +234,8 @@ static void shuffles_take_the_low_bits_of_the_mask(void **state)
                     x[i] = (unsigned char)(i % 61);
                 for (size_t i = 0; i < sizeof(mask); i++)
                     mask[i] = (unsigned char)harness_random(&random);
-                ((shuffle *)harness_functionf(harness, "shuffle_%s_%zu_%zu", types[t].name, sizes[m], sizes[n]))(x, mask, r);
+                ((shuffle *)harness_functionf(harness, "shuffle_%s_%zu_%zu", types[t].name,
+                                              sizes[m], sizes[n]))(x, mask, r);
                 for (size_t i = 0; i < sizes[n]; i++) {
                     size_t one = mask[i * bytes] % sizes[m], two = mask[i * bytes] % (2 * sizes[m]);
                     assert_memory_equal(r + i * bytes, x + one * bytes, bytes);
@@ -222,8 +250,9 @@ static void shuffles_take_the_low_bits_of_the_mask(void **state)
         const T samples[][2] = {{5, 3}, {(T)-7, 9}, {0, (T)-1}, {(T)(~(T)0 >> 1), 77}};            \
         for (size_t s = 0; s < 4; s++) {                                                           \
             T x = samples[s][0], y = samples[s][1], object, r[24];                                 \
-            const T left[12] = {(T)(x + y), (T)(x - y), y, (T)(x + 1), (T)(x - 1), x < y ? x : y,  \
-                                x < y ? y : x, x & y, x | y, x ^ y, y, x};                         \
+            const T left[12] = {                                                                   \
+                (T)(x + y),    (T)(x - y), y,     (T)(x + 1), (T)(x - 1), x < y ? x : y,           \
+                x < y ? y : x, x & y,      x | y, x ^ y,      y,          x};                      \
             ((legacy *)harness_function(harness, function "_" type))(&object, x, y, r);            \
             for (size_t i = 0; i < 12; i++) {                                                      \
                 assert_true(r[2 * i] == x);                                                        \
@@ -271,7 +300,7 @@ static void atomics_of_opencl_1(void **state)
             BITS                                                                                   \
         }                                                                                          \
     }
-#define BITS EXPECT_THREE(x & y) EXPECT_THREE(x | y) EXPECT_THREE(x ^ y)
+#define BITS EXPECT_THREE(x &y) EXPECT_THREE(x | y) EXPECT_THREE(x ^ y)
 
 static void atomics_of_c11(void **state)
 {
