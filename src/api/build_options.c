@@ -233,7 +233,7 @@ static cl_int take_known(struct parser *parser, const struct known_option *known
     options->create_library |= strcmp(known->word, "-create-library") == 0;
     parser->enable_link_options |= strcmp(known->word, "-enable-link-options") == 0;
     cl_int error = CL_SUCCESS;
-    if ((known->flags & FOR_COMPILE) && !(known->flags & QUIET))
+    if (parser->use != SP_OPTIONS_LINK && !(known->flags & QUIET))
         error = add_compile_word(options, sp_strdup(known->word));
     if (!error && (known->flags & TO_LINK))
         error = add_link_word(options, sp_strdup(known->word));

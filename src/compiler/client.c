@@ -33,6 +33,9 @@
 /* samepage-cc keeps the time limit itself; the library waits this much longer before it gives up. */
 #define GRACE_SECONDS 5u
 
+/* How long the sockets of an ending process take to end, generously. */
+#define END_MILLISECONDS 50
+
 /* The largest limits that can be asked for: a day, and 16 TiB. */
 #define MAX_SECONDS (24u * 60 * 60)
 #define MAX_MEMORY_MIB (UINT64_C(16) << 20)
@@ -328,8 +331,10 @@ static int call_open(struct call *call)
     return 0;
 }
 
-/* Ends the call. Whether the samepage-cc that it went to has gone meanwhile. */
-static bool call_close(struct call *call)
+/* Ends the call. Whether the samepage-cc that it went to has gone meanwhile. A process's sockets end one
+ * after the other, in no order that we know: after a call without an answer (`is_unanswered`) the
+ * control socket is given a moment to end too. Others wait with us for that long, in a rare case. */
+static bool call_close(struct call *call, bool is_unanswered)
 {
     close(call->fd);
     call->fd = -1;
@@ -340,7 +345,7 @@ static bool call_close(struct call *call)
     if (!is_gone) {
         /* samepage-cc never writes to this socket: anything but silence is its end. */
         struct pollfd watched = {.fd = client.control, .events = POLLIN};
-        is_gone = poll(&watched, 1, 0) > 0;
+        is_gone = poll(&watched, 1, is_unanswered ? END_MILLISECONDS : 0) > 0;
         if (is_gone)
             close_control_locked();
     }
@@ -523,7 +528,7 @@ int sp_compiler_request(enum sp_cc_kind kind, const void *body, size_t body_byte
             break;
         }
         error = converse(&call, kind, body, body_bytes, reply);
-        bool is_gone = call_close(&call);
+        bool is_gone = call_close(&call, error == -EPIPE);
         if (!error)
             break;
         free(reply->body);
@@ -540,7 +545,7 @@ int sp_compiler_request(enum sp_cc_kind kind, const void *body, size_t body_byte
     if (!error)
         error = sp_compiler_reply_open(reply);
     if (error) {
-        free(reply->log);
+        sp_compiler_reply_finish(reply);
         reply->log = explain(error, was_long);
     }
     return error;
