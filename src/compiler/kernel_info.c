@@ -13,7 +13,7 @@
 
 /* The least bytes that an encoded argument or kernel takes: its fixed members. */
 #define ARG_LEAST_BYTES 40u
-#define KERNEL_LEAST_BYTES 72u
+#define KERNEL_LEAST_BYTES 68u
 
 /* An argument block is at most this large: CL_DEVICE_MAX_PARAMETER_SIZE is far below. */
 #define MAX_ARGS_BYTES (1u << 20)

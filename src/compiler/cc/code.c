@@ -127,41 +127,78 @@ static void choose_size(const struct work *work, const struct kernel *kernel, ui
         memset(size, 0, 3 * sizeof(uint64_t));
 }
 
-static void hide(LLVMValueRef function)
+/* What the forms of one kernel are emitted from. */
+struct forming {
+    struct sp_wg_environment env;
+    const struct kernel *kernel;
+    struct sp_kernel_code *result;
+};
+
+static void take_plan(struct forming *forming, struct sp_wg_plan *plan, enum sp_wg_form form)
 {
-    LLVMSetLinkage(function, LLVMInternalLinkage);
+    sp_wg_plan_init(plan, forming->kernel->function, form);
+    if (forming->result->context_item_bytes < plan->item_bytes)
+        forming->result->context_item_bytes = plan->item_bytes;
 }
 
+static LLVMValueRef emit_form(struct forming *forming, enum sp_wg_form form, const char *name,
+                              const uint64_t *size)
+{
+    struct sp_wg_plan plan;
+    take_plan(forming, &plan, form);
+    LLVMValueRef function = sp_wg_emit(&plan, &forming->env, name, size);
+    sp_wg_plan_finish(&plan);
+    return function;
+}
+
+static LLVMValueRef hidden(LLVMValueRef function)
+{
+    LLVMSetLinkage(function, LLVMInternalLinkage);
+    return function;
+}
+
+/* Code for groups that agree at the kernel's first branch, and `other` for the rest. */
+static LLVMValueRef emit_agreed(struct forming *forming, const char *name, const uint64_t *size,
+                                LLVMValueRef other)
+{
+    struct sp_wg_plan plan;
+    take_plan(forming, &plan, SP_WG_AGREED);
+    LLVMValueRef agreed = hidden(sp_wg_emit(&plan, &forming->env, "agreed", size));
+    LLVMValueRef function = sp_wg_emit_agreement(&plan, &forming->env, name, size, agreed, other);
+    sp_wg_plan_finish(&plan);
+    return function;
+}
+
+/* Every kernel has a scalar form for any group, and a vector form for most: of the whole known
+ * size, or, where none is known, of some length in x. */
 static void form_work_group(struct work *work, const struct kernel *kernel, LLVMMetadataRef group,
                             struct sp_kernel_code *result)
 {
-    struct sp_wg_environment env = {
-        .module = work->module,
-        .info = &kernel->info,
-        .locals = &kernel->locals,
-        .globals = &work->globals,
-        .access_group = group,
-        .vector_bits = sp_cc_target_vector_bits(),
-    };
+    struct forming forming = {.env = {.module = work->module,
+                                      .info = &kernel->info,
+                                      .locals = &kernel->locals,
+                                      .globals = &work->globals,
+                                      .access_group = group,
+                                      .vector_bits = sp_cc_target_vector_bits()},
+                              .kernel = kernel,
+                              .result = result};
     uint64_t size[3];
     struct sp_cc_text name = {0};
-    struct sp_wg_plan plan;
     choose_size(work, kernel, size);
     sp_cc_text_format(&name, SP_CPU_KERNEL_SYMBOL_PREFIX "%s", kernel->info.name);
-    sp_wg_plan_init(&plan, kernel->function, work->optimise);
-    if (size[0]) {
-        LLVMValueRef full = sp_wg_emit(&plan, &env, "full", size);
-        LLVMValueRef any = sp_wg_emit(&plan, &env, "any", NULL);
-        hide(full);
-        hide(any);
-        sp_wg_emit_choice(&env, name.bytes, size, full, any);
-    } else {
-        sp_wg_emit(&plan, &env, name.bytes, NULL);
-    }
-    result->context_item_bytes = plan.item_bytes;
     result->context_fixed_bytes = 0;
-    result->preferred_multiple = env.vector_bits / 32;
-    sp_wg_plan_finish(&plan);
+    result->context_item_bytes = 0;
+    result->preferred_multiple = forming.env.vector_bits / 32;
+    const uint64_t *known = size[0] ? size : NULL;
+    if (work->optimise) {
+        LLVMValueRef any = hidden(emit_form(&forming, SP_WG_SCALAR, "any", NULL));
+        LLVMValueRef full = sp_wg_agreement_pays(kernel->function)
+                                ? emit_agreed(&forming, "full", known, any)
+                                : emit_form(&forming, SP_WG_VECTOR, "full", known);
+        sp_wg_emit_choice(&forming.env, name.bytes, known, hidden(full), any);
+    } else {
+        emit_form(&forming, SP_WG_SCALAR, name.bytes, NULL);
+    }
     sp_cc_text_finish(&name);
 }
 

@@ -138,11 +138,12 @@ static void read_dependencies(const char *rule, const char *folder,
     sp_cc_text_finish(&name);
 }
 
-/* What clang writes after the last words of its own when it dies: nothing for whoever wrote the source. */
+/* What clang writes after the last words of its own when it dies: nothing for whoever wrote the
+ * source. */
 static const char crash_report[] = "PLEASE submit a bug report";
 
-/* Clang's failure: an error of the source, or its own end. In the second case what it said is cut down to
- * the last words. */
+/* Clang's failure: an error of the source, or its own end. In the second case what it said is cut
+ * down to the last words. */
 static enum sp_cc_status judge_failure(int exit_status, struct sp_cc_text *said,
                                        struct sp_cc_text *log)
 {

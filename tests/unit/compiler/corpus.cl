@@ -532,7 +532,7 @@ KERNEL(apparently_divergent)
         tmp[LID] = v;
         SYNC;
         v += tmp[LSIZE - 1 - LID];
-        while (LID + (int)n > 100) {
+        while (LID + (int)n > 100000) {
             SYNC;
             v++;
         }

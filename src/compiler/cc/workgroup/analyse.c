@@ -137,15 +137,16 @@ static void number_leaders(struct sp_wg_analysis *analysis)
 
 /* One round with `forced` taken as parted. True where it had to grow: then another round is needed.
  */
-static bool analyse_once(struct sp_wg_analysis *analysis, bool vectorise, struct sp_bits *forced)
+static bool analyse_once(struct sp_wg_analysis *analysis, enum sp_wg_form form,
+                         struct sp_bits *forced)
 {
     const struct sp_wg_graph *graph = &analysis->graph;
     bool grown = false;
-    sp_wg_uniformity_init(&analysis->uniformity, graph, forced);
+    sp_wg_uniformity_init(&analysis->uniformity, graph, forced, form == SP_WG_AGREED);
     sp_bits_clear(&analysis->leaders);
     sp_bits_add(&analysis->leaders, 0);
     sp_bits_unite(&analysis->leaders, &analysis->real);
-    lead_loops(analysis, vectorise && !graph->irreducible);
+    lead_loops(analysis, form != SP_WG_SCALAR && !graph->irreducible);
     lead_post_dominators(analysis);
     SP_BITS_EACH(b, &analysis->uniformity.branches)
     {
@@ -162,7 +163,7 @@ static bool analyse_once(struct sp_wg_analysis *analysis, bool vectorise, struct
     return grown;
 }
 
-void sp_wg_analysis_init(struct sp_wg_analysis *analysis, LLVMValueRef kernel, bool vectorise)
+void sp_wg_analysis_init(struct sp_wg_analysis *analysis, LLVMValueRef kernel, enum sp_wg_form form)
 {
     *analysis = (struct sp_wg_analysis){0};
     sp_wg_graph_init(&analysis->graph, kernel);
@@ -174,9 +175,42 @@ void sp_wg_analysis_init(struct sp_wg_analysis *analysis, LLVMValueRef kernel, b
     analysis->numbers = sp_cc_allocate(n * sizeof(uint32_t));
     find_real_leaders(analysis);
     number_leaders(analysis);
-    while (analyse_once(analysis, vectorise, &forced))
+    while (analyse_once(analysis, form, &forced))
         sp_wg_uniformity_finish(&analysis->uniformity, &analysis->graph);
     sp_bits_finish(&forced);
+}
+
+/* Only variables are written, and nothing is called but what computes values. */
+static bool can_ask_first(LLVMBasicBlockRef block)
+{
+    for (LLVMValueRef value = LLVMGetFirstInstruction(block); value;
+         value = LLVMGetNextInstruction(value)) {
+        if (LLVMIsAStoreInst(value) && !LLVMIsAAllocaInst(LLVMGetOperand(value, 1)))
+            return false;
+        if (LLVMIsACallInst(value) && !sp_ir_is_intrinsic(value, "__sp_local_") &&
+            !sp_ir_is_intrinsic(value, "__sp_g") && !sp_ir_is_intrinsic(value, "__sp_enqueued_") &&
+            !sp_ir_is_intrinsic(value, "__sp_num_"))
+            return false;
+        if (LLVMIsAAtomicRMWInst(value) || LLVMIsAAtomicCmpXchgInst(value) ||
+            LLVMIsAFenceInst(value) || (LLVMIsALoadInst(value) && LLVMGetVolatile(value)))
+            return false;
+    }
+    return true;
+}
+
+bool sp_wg_agreement_pays(LLVMValueRef kernel)
+{
+    struct sp_wg_graph graph;
+    struct sp_wg_uniformity uniformity;
+    bool pays = false;
+    sp_wg_graph_init(&graph, kernel);
+    sp_wg_uniformity_init(&uniformity, &graph, NULL, false);
+    if (sp_bits_has(&uniformity.branches, 0) && can_ask_first(graph.blocks[0]))
+        for (uint32_t l = 0; l < graph.num_loops; l++)
+            pays |= sp_bits_has(&uniformity.influence[0], graph.loops[l].header);
+    sp_wg_uniformity_finish(&uniformity, &graph);
+    sp_wg_graph_finish(&graph);
+    return pays;
 }
 
 void sp_wg_analysis_finish(struct sp_wg_analysis *analysis)

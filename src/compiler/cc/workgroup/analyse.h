@@ -17,9 +17,20 @@ struct sp_wg_analysis {
     uint32_t *numbers;     /* of leaders: where work-items are parted, the lowest runs first */
 };
 
-/* `kernel` is prepared (prepare.h). With `vectorise`, implicit barriers are put where they let
- * loops over work-items become vector code; without, only where correctness needs them. */
-void sp_wg_analysis_init(struct sp_wg_analysis *analysis, LLVMValueRef kernel, bool vectorise);
+enum sp_wg_form {
+    SP_WG_SCALAR, /* cut only where correctness needs it: work-items run one after the other */
+    SP_WG_VECTOR, /* and where it lets loops over work-items become vector code */
+    SP_WG_AGREED, /* as VECTOR, for groups that all go one way at the end of the entry block */
+};
+
+/* `kernel` is prepared (prepare.h). */
+void sp_wg_analysis_init(struct sp_wg_analysis *analysis, LLVMValueRef kernel,
+                         enum sp_wg_form form);
+
+/* True where a group of which all work-items pass the kernel's first branch together (the usual
+ * "if (id >= n) return") deserves code of its own: the branch is divergent, a loop lies under it,
+ * and to ask the question first changes nothing. */
+bool sp_wg_agreement_pays(LLVMValueRef kernel);
 void sp_wg_analysis_finish(struct sp_wg_analysis *analysis);
 
 #endif

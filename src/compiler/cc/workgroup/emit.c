@@ -29,6 +29,18 @@
  * nobody else reads them, and keeps most in registers. */
 #define STACK_LIMIT 65536u
 
+/* What holds of an NDRange that is not huge. The vector forms are for such only: ids then fit 31
+ * bits whatever LLVM knows of their parts, so that "int i = get_global_id(0)" is seen to grow by
+ * one from work-item to work-item, and a[i] is a contiguous access and no gather. 2^20 groups of
+ * 1024, and the offset, stay below 2^31. */
+#define MODEST_GROUPS (UINT64_C(1) << 20)
+#define MODEST_OFFSET (UINT64_C(1) << 29)
+#define MAX_LOCAL_SIZE 1024u /* SP_MAX_WORK_GROUP_SIZE (docs/compiler-contract.md) */
+
+/* Below so many work-items in x, loops over them cost more than vectors gain (with a size not known
+ * to the compiler: half of the narrowest vectors would be empty). */
+#define LEAST_VECTOR_SIZE 8u
+
 struct emitter {
     const struct sp_wg_plan *plan;
     const struct sp_wg_environment *env;
@@ -98,8 +110,25 @@ static LLVMValueRef round_up(const struct emitter *e, LLVMValueRef value, uint64
 #define LAUNCH_FIELD(e, type, member)                                                              \
     load_fixed(e, type, (e)->launch, offsetof(struct sp_cpu_launch, member), 8)
 
+/* Tells LLVM that a load gives at least 1 and at most MAX_LOCAL_SIZE. */
+static LLVMValueRef bound_size(const struct emitter *e, LLVMValueRef load)
+{
+    LLVMMetadataRef bounds[2] = {LLVMValueAsMetadata(number(e, 1)),
+                                 LLVMValueAsMetadata(number(e, MAX_LOCAL_SIZE + 1))};
+    LLVMSetMetadata(load, LLVMGetMDKindIDInContext(e->context, "range", 5),
+                    LLVMMetadataAsValue(e->context, LLVMMDNodeInContext2(e->context, bounds, 2)));
+    return load;
+}
+
+/* Says the same of values that are below `limit` anyway: LLVM reads it off the operation. */
+static LLVMValueRef bound_value(const struct emitter *e, LLVMValueRef value, uint64_t limit)
+{
+    return LLVMBuildAnd(e->entry, value, number(e, limit - 1), "");
+}
+
 static void load_sizes(struct emitter *e, const uint64_t *known)
 {
+    bool modest = e->plan->form != SP_WG_SCALAR;
     LLVMValueRef items = number(e, 1);
     e->work_dim = LAUNCH_FIELD(e, e->i32, work_dim);
     e->local_bytes = LAUNCH_FIELD(e, e->i64, local_bytes);
@@ -108,6 +137,12 @@ static void load_sizes(struct emitter *e, const uint64_t *known)
         e->global_size[d] = LAUNCH_FIELD(e, e->i64, global_size[d]);
         e->num_groups[d] = LAUNCH_FIELD(e, e->i64, num_groups[d]);
         e->enqueued_size[d] = known ? number(e, known[d]) : LAUNCH_FIELD(e, e->i64, local_size[d]);
+        if (modest && !known)
+            bound_size(e, e->enqueued_size[d]);
+        if (modest) {
+            e->group[d] = bound_value(e, e->group[d], MODEST_GROUPS);
+            e->global_offset[d] = bound_value(e, e->global_offset[d], MODEST_OFFSET);
+        }
         LLVMValueRef done = LLVMBuildMul(e->entry, e->group[d], e->enqueued_size[d], "");
         LLVMValueRef left = LLVMBuildSub(e->entry, e->global_size[d], done, "");
         e->local_size[d] =
@@ -578,11 +613,13 @@ static LLVMValueRef add_function(const struct sp_wg_environment *env, const char
     return function;
 }
 
-LLVMValueRef sp_wg_emit(const struct sp_wg_plan *plan, const struct sp_wg_environment *env,
-                        const char *name, const uint64_t *local_size)
+/* The function with its entry block, in which all that regions share is ready. */
+static void begin_function(struct emitter *e, const struct sp_wg_plan *plan,
+                           const struct sp_wg_environment *env, const char *name,
+                           const uint64_t *local_size)
 {
     LLVMContextRef context = LLVMGetModuleContext(env->module);
-    struct emitter e = {
+    *e = (struct emitter){
         .plan = plan,
         .env = env,
         .context = context,
@@ -594,66 +631,155 @@ LLVMValueRef sp_wg_emit(const struct sp_wg_plan *plan, const struct sp_wg_enviro
         .pointer = LLVMPointerTypeInContext(context, 0),
         .function = add_function(env, name),
     };
-    e.launch = LLVMGetParam(e.function, 0);
-    e.scratch = LLVMGetParam(e.function, 4);
+    e->launch = LLVMGetParam(e->function, 0);
+    e->scratch = LLVMGetParam(e->function, 4);
     for (unsigned d = 0; d < 3; d++)
-        e.group[d] = LLVMGetParam(e.function, 1 + d);
-    LLVMBasicBlockRef entry = new_block(&e, "entry");
-    e.starts = sp_cc_allocate((plan->num_regions + 1) * sizeof(LLVMBasicBlockRef));
-    for (uint32_t r = 0; r <= plan->num_regions; r++)
+        e->group[d] = LLVMGetParam(e->function, 1 + d);
+    LLVMBasicBlockRef entry = new_block(e, "entry");
+    e->starts = sp_cc_allocate((plan->num_regions + 1) * sizeof(LLVMBasicBlockRef));
+    e->starts[0] = new_block(e, "region");
+    LLVMPositionBuilderAtEnd(e->entry, entry);
+    LLVMPositionBuilderBefore(e->entry, LLVMBuildBr(e->entry, e->starts[0]));
+    load_sizes(e, local_size);
+    load_arguments(e);
+    make_variables(e, local_size);
+}
+
+static LLVMValueRef finish_function(struct emitter *e)
+{
+    LLVMDisposeBuilder(e->entry);
+    LLVMDisposeBuilder(e->at);
+    sp_map_finish(&e->values);
+    free(e->arguments);
+    free(e->scalars);
+    free(e->work);
+    free(e->arrays);
+    free(e->starts);
+    return e->function;
+}
+
+LLVMValueRef sp_wg_emit(const struct sp_wg_plan *plan, const struct sp_wg_environment *env,
+                        const char *name, const uint64_t *local_size)
+{
+    struct emitter e;
+    begin_function(&e, plan, env, name, local_size);
+    for (uint32_t r = 1; r <= plan->num_regions; r++)
         e.starts[r] = new_block(&e, r == plan->num_regions ? "end" : "region");
-    LLVMPositionBuilderAtEnd(e.entry, entry);
-    LLVMPositionBuilderBefore(e.entry, LLVMBuildBr(e.entry, e.starts[0]));
-    load_sizes(&e, local_size);
-    load_arguments(&e);
-    make_variables(&e, local_size);
     for (uint32_t r = 0; r < plan->num_regions; r++)
         emit_region(&e, r);
     LLVMPositionBuilderAtEnd(e.at, e.starts[plan->num_regions]);
     LLVMBuildRetVoid(e.at);
-    LLVMDisposeBuilder(e.entry);
-    LLVMDisposeBuilder(e.at);
-    sp_map_finish(&e.values);
-    free(e.arguments);
-    free(e.scalars);
-    free(e.work);
-    free(e.arrays);
-    free(e.starts);
-    return e.function;
+    return finish_function(&e);
+}
+
+/* A branch on `condition` to calls of the two functions with the caller's own arguments. */
+static void call_one(LLVMBuilderRef b, LLVMValueRef function, LLVMValueRef condition,
+                     LLVMValueRef if_true, LLVMValueRef if_false)
+{
+    LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
+    LLVMValueRef callees[2] = {if_true, if_false}, arguments[5];
+    LLVMBasicBlockRef ways[2];
+    for (unsigned i = 0; i < 5; i++)
+        arguments[i] = LLVMGetParam(function, i);
+    for (int i = 0; i < 2; i++)
+        ways[i] = LLVMAppendBasicBlockInContext(context, function, "");
+    LLVMBuildCondBr(b, condition, ways[0], ways[1]);
+    for (int i = 0; i < 2; i++) {
+        LLVMPositionBuilderAtEnd(b, ways[i]);
+        LLVMBuildCall2(b, LLVMGlobalGetValueType(callees[i]), callees[i], arguments, 5, "");
+        LLVMBuildRetVoid(b);
+    }
+}
+
+LLVMValueRef sp_wg_emit_agreement(const struct sp_wg_plan *plan,
+                                  const struct sp_wg_environment *env, const char *name,
+                                  const uint64_t *local_size, LLVMValueRef agreed,
+                                  LLVMValueRef other)
+{
+    struct emitter e;
+    struct nest nest;
+    LLVMBasicBlockRef asked = plan->analysis.graph.blocks[0];
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(asked), none = NULL;
+    LLVMValueRef *uniform_before = sp_cc_allocate(plan->num_variables * sizeof(LLVMValueRef));
+    begin_function(&e, plan, env, name, local_size);
+    e.region = &plan->regions[0];
+    LLVMPositionBuilderAtEnd(e.at, e.starts[0]);
+    none = LLVMConstInt(e.i32, 0, false);
+    /* How many work-items say yes: none, or all, is agreement. */
+    LLVMBuildStore(e.at, none, e.least);
+    open_nest(&e, &nest);
+    LLVMBasicBlockRef body = new_block(&e, "");
+    begin_item(&e, uniform_before, body);
+    LLVMPositionBuilderAtEnd(e.at, body);
+    for (LLVMValueRef value = LLVMGetFirstInstruction(asked); value != end;
+         value = LLVMGetNextInstruction(value))
+        copy_instruction(&e, value);
+    LLVMValueRef yes = LLVMBuildZExt(e.at, map_operand(&e, LLVMGetCondition(end)), e.i32, "");
+    yes = LLVMBuildAdd(e.at, LLVMBuildLoad2(e.at, e.i32, e.least, ""), yes, "");
+    LLVMBuildStore(e.at, yes, e.least);
+    LLVMBuildBr(e.at, e.latch);
+    close_nest(&e, &nest);
+    LLVMValueRef count = LLVMBuildLoad2(e.at, e.i32, e.least, "");
+    LLVMValueRef items = LLVMBuildMul(e.at, e.local_size[0], e.local_size[1], "");
+    items = LLVMBuildTrunc(e.at, LLVMBuildMul(e.at, items, e.local_size[2], ""), e.i32, "");
+    LLVMValueRef agree = LLVMBuildOr(e.at, LLVMBuildICmp(e.at, LLVMIntEQ, count, none, ""),
+                                     LLVMBuildICmp(e.at, LLVMIntEQ, count, items, ""), "");
+    call_one(e.at, e.function, agree, agreed, other);
+    free(uniform_before);
+    return finish_function(&e);
+}
+
+struct choice {
+    LLVMBuilderRef b;
+    LLVMTypeRef i64;
+    LLVMValueRef function, yes;
+};
+
+static LLVMValueRef field(const struct choice *choice, size_t offset)
+{
+    LLVMTypeRef i8 = LLVMInt8TypeInContext(LLVMGetTypeContext(choice->i64));
+    LLVMValueRef index = LLVMConstInt(choice->i64, offset, false);
+    LLVMValueRef launch = LLVMGetParam(choice->function, 0);
+    return LLVMBuildLoad2(choice->b, choice->i64,
+                          LLVMBuildInBoundsGEP2(choice->b, i8, launch, &index, 1, ""), "");
+}
+
+static void require(struct choice *choice, LLVMIntPredicate predicate, LLVMValueRef value,
+                    LLVMValueRef limit)
+{
+    choice->yes = LLVMBuildAnd(choice->b, choice->yes,
+                               LLVMBuildICmp(choice->b, predicate, value, limit, ""), "");
 }
 
 LLVMValueRef sp_wg_emit_choice(const struct sp_wg_environment *env, const char *name,
                                const uint64_t *local_size, LLVMValueRef full, LLVMValueRef any)
 {
     LLVMContextRef context = LLVMGetModuleContext(env->module);
-    LLVMTypeRef i64 = LLVMInt64TypeInContext(context), i8 = LLVMInt8TypeInContext(context);
-    LLVMValueRef function = add_function(env, name);
-    LLVMBuilderRef b = LLVMCreateBuilderInContext(context);
-    LLVMBasicBlockRef ways[2];
-    LLVMPositionBuilderAtEnd(b, LLVMAppendBasicBlockInContext(context, function, "entry"));
-    LLVMValueRef whole = LLVMConstInt(LLVMInt1TypeInContext(context), 1, false);
+    struct choice c = {
+        .b = LLVMCreateBuilderInContext(context),
+        .i64 = LLVMInt64TypeInContext(context),
+        .function = add_function(env, name),
+        .yes = LLVMConstInt(LLVMInt1TypeInContext(context), 1, false),
+    };
+    LLVMPositionBuilderAtEnd(c.b, LLVMAppendBasicBlockInContext(context, c.function, "entry"));
     for (unsigned d = 0; d < 3; d++) {
-        LLVMValueRef offset =
-            LLVMConstInt(i64, offsetof(struct sp_cpu_launch, global_size[d]), false);
-        LLVMValueRef global = LLVMBuildLoad2(
-            b, i64, LLVMBuildInBoundsGEP2(b, i8, LLVMGetParam(function, 0), &offset, 1, ""), "");
-        LLVMValueRef size = LLVMConstInt(i64, local_size[d], false);
-        LLVMValueRef end = LLVMBuildMul(b, LLVMGetParam(function, 1 + d), size, "");
-        end = LLVMBuildAdd(b, end, size, "");
-        whole = LLVMBuildAnd(b, whole, LLVMBuildICmp(b, LLVMIntULE, end, global, ""), "");
+        require(&c, LLVMIntULE, field(&c, offsetof(struct sp_cpu_launch, num_groups[d])),
+                LLVMConstInt(c.i64, MODEST_GROUPS, false));
+        require(&c, LLVMIntULT, field(&c, offsetof(struct sp_cpu_launch, global_offset[d])),
+                LLVMConstInt(c.i64, MODEST_OFFSET, false));
+        if (!local_size) {
+            LLVMValueRef size = field(&c, offsetof(struct sp_cpu_launch, local_size[d]));
+            require(&c, LLVMIntULE, size, LLVMConstInt(c.i64, MAX_LOCAL_SIZE, false));
+            if (d == 0)
+                require(&c, LLVMIntUGE, size, LLVMConstInt(c.i64, LEAST_VECTOR_SIZE, false));
+            continue;
+        }
+        LLVMValueRef size = LLVMConstInt(c.i64, local_size[d], false);
+        LLVMValueRef end = LLVMBuildMul(c.b, LLVMGetParam(c.function, 1 + d), size, "");
+        end = LLVMBuildAdd(c.b, end, size, "");
+        require(&c, LLVMIntULE, end, field(&c, offsetof(struct sp_cpu_launch, global_size[d])));
     }
-    LLVMValueRef callees[2] = {full, any};
-    LLVMValueRef arguments[5];
-    for (unsigned i = 0; i < 5; i++)
-        arguments[i] = LLVMGetParam(function, i);
-    for (int i = 0; i < 2; i++)
-        ways[i] = LLVMAppendBasicBlockInContext(context, function, "");
-    LLVMBuildCondBr(b, whole, ways[0], ways[1]);
-    for (int i = 0; i < 2; i++) {
-        LLVMPositionBuilderAtEnd(b, ways[i]);
-        LLVMBuildCall2(b, LLVMGlobalGetValueType(callees[i]), callees[i], arguments, 5, "");
-        LLVMBuildRetVoid(b);
-    }
-    LLVMDisposeBuilder(b);
-    return function;
+    call_one(c.b, c.function, c.yes, full, any);
+    LLVMDisposeBuilder(c.b);
+    return c.function;
 }

@@ -21,7 +21,16 @@ struct sp_wg_environment {
 LLVMValueRef sp_wg_emit(const struct sp_wg_plan *plan, const struct sp_wg_environment *environment,
                         const char *name, const uint64_t *local_size);
 
-/* Adds `name`, which calls `full` for groups of the whole local_size, else `any`. */
+/* Adds `name`, which calls `agreed` (of the form SP_WG_AGREED, from `plan`) for groups whose
+ * work-items all go one way at the end of the entry block, else `other`. */
+LLVMValueRef sp_wg_emit_agreement(const struct sp_wg_plan *plan,
+                                  const struct sp_wg_environment *environment, const char *name,
+                                  const uint64_t *local_size, LLVMValueRef agreed,
+                                  LLVMValueRef other);
+
+/* Adds `name`, which calls `any` (of the form SP_WG_SCALAR) or, where that is right and pays,
+ * `full`: for groups of the whole local_size, or of any size where that is NULL, in an NDRange that
+ * is not huge. */
 LLVMValueRef sp_wg_emit_choice(const struct sp_wg_environment *environment, const char *name,
                                const uint64_t *local_size, LLVMValueRef full, LLVMValueRef any);
 

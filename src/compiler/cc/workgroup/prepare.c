@@ -81,7 +81,7 @@ static bool is_cheap(LLVMValueRef value)
 }
 
 struct remat {
-    const struct sp_wg_uniformity *uniformity;
+    struct sp_wg_uniformity *uniformity; /* copies are added to its divergent values */
     LLVMBuilderRef builder;
 };
 
@@ -109,17 +109,27 @@ static LLVMValueRef repeat(const struct remat *remat, LLVMValueRef value)
     for (int i = 0; i < LLVMGetNumOperands(value); i++)
         LLVMSetOperand(copy, (unsigned)i, repeat(remat, LLVMGetOperand(value, (unsigned)i)));
     LLVMInsertIntoBuilder(remat->builder, copy);
+    sp_map_set(&remat->uniformity->divergent, copy, copy);
     return copy;
 }
 
+/* Where operand `index` of `user` must be ready: before the instruction, or at the end of a PHI's
+ * incoming block. */
+static LLVMValueRef needed_before(LLVMValueRef user, unsigned index)
+{
+    return LLVMIsAPHINode(user) ? LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(user, index))
+                                : user;
+}
+
+/* A copy that is used in its own block stays: it is visited too, and must not be copied again. */
 static void repeat_at_user(const struct remat *remat, LLVMValueRef value, LLVMValueRef user)
 {
     for (int i = 0; i < LLVMGetNumOperands(user); i++) {
-        if (LLVMGetOperand(user, (unsigned)i) != value)
+        LLVMValueRef before = NULL;
+        if (LLVMGetOperand(user, (unsigned)i) == value)
+            before = needed_before(user, (unsigned)i);
+        if (!before || LLVMGetInstructionParent(before) == LLVMGetInstructionParent(value))
             continue;
-        LLVMValueRef before = user;
-        if (LLVMIsAPHINode(user))
-            before = LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(user, (unsigned)i));
         LLVMPositionBuilderBefore(remat->builder, before);
         LLVMSetOperand(user, (unsigned)i, repeat(remat, value));
     }
@@ -127,15 +137,11 @@ static void repeat_at_user(const struct remat *remat, LLVMValueRef value, LLVMVa
 
 static void repeat_in_other_blocks(const struct remat *remat, LLVMValueRef value)
 {
-    LLVMBasicBlockRef home = LLVMGetInstructionParent(value);
     LLVMValueRef *users = NULL;
     size_t count = 0;
     for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
-        LLVMValueRef user = LLVMGetUser(use);
-        if (LLVMGetInstructionParent(user) == home && !LLVMIsAPHINode(user))
-            continue;
         users = sp_cc_reallocate(users, (count + 1) * sizeof(LLVMValueRef));
-        users[count++] = user;
+        users[count++] = LLVMGetUser(use);
     }
     for (size_t i = 0; i < count; i++)
         repeat_at_user(remat, value, users[i]);
@@ -147,7 +153,7 @@ static void repeat_expressions(LLVMValueRef kernel)
     struct sp_wg_graph graph;
     struct sp_wg_uniformity uniformity;
     sp_wg_graph_init(&graph, kernel);
-    sp_wg_uniformity_init(&uniformity, &graph, NULL);
+    sp_wg_uniformity_init(&uniformity, &graph, NULL, false);
     struct remat remat = {
         &uniformity, LLVMCreateBuilderInContext(LLVMGetModuleContext(LLVMGetGlobalParent(kernel)))};
     for (uint32_t b = 0; b < graph.num_blocks; b++) {

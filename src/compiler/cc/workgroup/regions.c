@@ -249,10 +249,10 @@ static void place_variables(struct sp_wg_plan *plan)
         plan->item_bytes += COUNTER_BYTES;
 }
 
-void sp_wg_plan_init(struct sp_wg_plan *plan, LLVMValueRef kernel, bool vectorise)
+void sp_wg_plan_init(struct sp_wg_plan *plan, LLVMValueRef kernel, enum sp_wg_form form)
 {
-    *plan = (struct sp_wg_plan){0};
-    sp_wg_analysis_init(&plan->analysis, kernel, vectorise);
+    *plan = (struct sp_wg_plan){.form = form};
+    sp_wg_analysis_init(&plan->analysis, kernel, form);
     find_regions(plan);
     find_counting(plan);
     find_variables(plan, LLVMGetModuleDataLayout(LLVMGetGlobalParent(kernel)));

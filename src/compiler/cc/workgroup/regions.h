@@ -37,6 +37,7 @@ struct sp_wg_region {
 };
 
 struct sp_wg_plan {
+    enum sp_wg_form form;
     struct sp_wg_analysis analysis;
     struct sp_wg_region *regions; /* 0 is the entry */
     uint32_t num_regions;
@@ -49,7 +50,7 @@ struct sp_wg_plan {
     uint64_t item_bytes;       /* of the whole context */
 };
 
-void sp_wg_plan_init(struct sp_wg_plan *plan, LLVMValueRef kernel, bool vectorise);
+void sp_wg_plan_init(struct sp_wg_plan *plan, LLVMValueRef kernel, enum sp_wg_form form);
 void sp_wg_plan_finish(struct sp_wg_plan *plan);
 
 /* The index of the variable that `alloca` is. */

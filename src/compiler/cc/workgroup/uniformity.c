@@ -106,8 +106,9 @@ static bool mark_branch(struct sp_wg_uniformity *uniformity, const struct sp_wg_
                         uint32_t block)
 {
     LLVMValueRef end = LLVMGetBasicBlockTerminator(graph->blocks[block]);
-    if (sp_bits_has(&uniformity->branches, block) || !LLVMIsABranchInst(end) ||
-        !LLVMIsConditional(end) || !sp_wg_is_divergent(uniformity, LLVMGetCondition(end)) ||
+    if ((block == 0 && uniformity->entry_agrees) || sp_bits_has(&uniformity->branches, block) ||
+        !LLVMIsABranchInst(end) || !LLVMIsConditional(end) ||
+        !sp_wg_is_divergent(uniformity, LLVMGetCondition(end)) ||
         graph->successors[block][0] == graph->successors[block][1])
         return false;
     sp_bits_add(&uniformity->branches, block);
@@ -121,9 +122,10 @@ static bool mark_branch(struct sp_wg_uniformity *uniformity, const struct sp_wg_
 }
 
 void sp_wg_uniformity_init(struct sp_wg_uniformity *uniformity, const struct sp_wg_graph *graph,
-                           const struct sp_bits *forced)
+                           const struct sp_bits *forced, bool entry_agrees)
 {
     *uniformity = (struct sp_wg_uniformity){
+        .entry_agrees = entry_agrees,
         .branches = sp_bits_create(graph->num_blocks),
         .parted = sp_bits_create(graph->num_blocks),
         .joins = sp_bits_create(graph->num_blocks),

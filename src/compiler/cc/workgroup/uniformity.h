@@ -10,16 +10,18 @@
 #include "compiler/cc/workgroup/graph.h"
 
 struct sp_wg_uniformity {
-    struct sp_map divergent;   /* values, and slots (their alloca) */
-    struct sp_bits branches;   /* blocks at whose end work-items may part */
-    struct sp_bits parted;     /* blocks that may run while work-items are parted */
-    struct sp_bits joins;      /* blocks where parted work-items may meet */
+    struct sp_map divergent; /* values, and slots (their alloca) */
+    struct sp_bits branches; /* blocks at whose end work-items may part */
+    struct sp_bits parted;   /* blocks that may run while work-items are parted */
+    struct sp_bits joins;    /* blocks where parted work-items may meet */
+    bool entry_agrees;
     struct sp_bits *influence; /* of each block in `branches` */
 };
 
-/* `forced` (or NULL) names blocks to be taken as parted whatever the branches say. */
+/* `forced` (or NULL) names blocks to be taken as parted whatever the branches say. With
+ * `entry_agrees`, all work-items are taken to go the same way at the end of the entry block. */
 void sp_wg_uniformity_init(struct sp_wg_uniformity *uniformity, const struct sp_wg_graph *graph,
-                           const struct sp_bits *forced);
+                           const struct sp_bits *forced, bool entry_agrees);
 void sp_wg_uniformity_finish(struct sp_wg_uniformity *uniformity, const struct sp_wg_graph *graph);
 
 bool sp_wg_is_divergent(const struct sp_wg_uniformity *uniformity, LLVMValueRef value);

@@ -1,0 +1,334 @@
+/* The analyses on small functions: text of IR in, what they find out. */
+#include "compiler/cc/effects.h"
+#include "compiler/cc/layout.h"
+#include "compiler/cc/module.h"
+#include "compiler/cc/workgroup/prepare.h"
+#include "compiler/cc/workgroup/regions.h"
+#include "compiler/kernel_info.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char declarations[] = "declare i64 @__sp_local_id_0() memory(none)\n"
+                                   "declare i64 @__sp_group_id_0() memory(none)\n"
+                                   "declare void @__sp_barrier() convergent\n";
+
+struct parsed {
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMValueRef function; /* @k */
+    struct sp_cc_text log;
+};
+
+static void parse(struct parsed *parsed, const char *text)
+{
+    struct sp_cc_text whole = {0};
+    parsed->log = (struct sp_cc_text){0};
+    parsed->context = sp_cc_context_create(&parsed->log);
+    sp_cc_text_format(&whole, "%s%s", declarations, text);
+    parsed->module = sp_cc_module_read(parsed->context,
+                                       (struct sp_cc_blob){whole.bytes, whole.size}, &parsed->log);
+    if (!parsed->module)
+        fail_msg("%s", parsed->log.bytes);
+    parsed->function = LLVMGetNamedFunction(parsed->module, "k");
+    sp_cc_text_finish(&whole);
+}
+
+static void discard(struct parsed *parsed)
+{
+    LLVMDisposeModule(parsed->module);
+    LLVMContextDispose(parsed->context);
+    sp_cc_text_finish(&parsed->log);
+}
+
+static uint32_t block_named(const struct sp_wg_graph *graph, const char *name)
+{
+    for (uint32_t b = 0; b < graph->num_blocks; b++)
+        if (!strcmp(LLVMGetBasicBlockName(graph->blocks[b]), name))
+            return b;
+    fail_msg("no block %s", name);
+    return 0;
+}
+
+static LLVMValueRef value_named(LLVMValueRef function, const char *name)
+{
+    LLVMBasicBlockRef block;
+    for (block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+        for (LLVMValueRef value = LLVMGetFirstInstruction(block); value;
+             value = LLVMGetNextInstruction(value))
+            if (!strcmp(LLVMGetValueName(value), name))
+                return value;
+    fail_msg("no value %s", name);
+    return NULL;
+}
+
+/* Two nested loops; the inner one's exits leave to the outer latch. */
+static const char nest[] = "define void @k(i1 %a, i1 %b) {\n"
+                           "entry: br label %outer\n"
+                           "outer: br label %inner\n"
+                           "inner: br i1 %a, label %body, label %latch\n"
+                           "body: br label %inner\n"
+                           "latch: br i1 %b, label %outer, label %end\n"
+                           "end: ret void\n}\n";
+
+static void test_graph(void **state)
+{
+    struct parsed parsed;
+    struct sp_wg_graph graph;
+    (void)state;
+    parse(&parsed, nest);
+    sp_wg_graph_init(&graph, parsed.function);
+    uint32_t inner = block_named(&graph, "inner"), latch = block_named(&graph, "latch");
+    uint32_t outer = block_named(&graph, "outer"), body = block_named(&graph, "body");
+    assert_int_equal(graph.num_loops, 2);
+    assert_int_equal(graph.loops[graph.loop_of[body]].header, inner);
+    assert_int_equal(graph.loops[graph.loop_of[latch]].header, outer);
+    assert_int_equal(graph.loops[graph.loop_of[inner]].parent, graph.loop_of[latch]);
+    assert_int_equal(graph.post_dominator[inner], latch);
+    assert_int_equal(graph.post_dominator[latch], block_named(&graph, "end"));
+    assert_true(sp_bits_has(&graph.dominators[latch], inner));
+    assert_false(sp_bits_has(&graph.dominators[latch], body));
+    assert_true(graph.order[body] < graph.order[latch]); /* the loop in one piece */
+    assert_false(graph.irreducible);
+    struct sp_bits influence = sp_bits_create(graph.num_blocks);
+    sp_wg_influence(&graph, inner, &influence);
+    assert_true(sp_bits_has(&influence, inner));
+    assert_true(sp_bits_has(&influence, body));
+    assert_int_equal(sp_bits_count(&influence), 2);
+    sp_bits_finish(&influence);
+    sp_wg_graph_finish(&graph);
+    discard(&parsed);
+}
+
+static void test_irreducible_flow_is_seen(void **state)
+{
+    struct parsed parsed;
+    struct sp_wg_graph graph;
+    (void)state;
+    parse(&parsed, "define void @k(i1 %a, i1 %b) {\n"
+                   "entry: br i1 %a, label %one, label %two\n"
+                   "one: br label %two\n"
+                   "two: br i1 %b, label %one, label %end\n"
+                   "end: ret void\n}\n");
+    sp_wg_graph_init(&graph, parsed.function);
+    assert_true(graph.irreducible);
+    sp_wg_graph_finish(&graph);
+    discard(&parsed);
+}
+
+static void test_uniformity(void **state)
+{
+    struct parsed parsed;
+    struct sp_wg_graph graph;
+    struct sp_wg_uniformity uniformity;
+    (void)state;
+    parse(&parsed, "define void @k(ptr addrspace(1) %p, i64 %n) {\n"
+                   "entry:\n"
+                   "  %slot = alloca i64\n"
+                   "  %l = call i64 @__sp_local_id_0()\n"
+                   "  %g = call i64 @__sp_group_id_0()\n"
+                   "  %s = add i64 %g, %n\n"
+                   "  %d = add i64 %l, %s\n"
+                   "  %u = load i64, ptr addrspace(1) %p\n"
+                   "  %c = icmp eq i64 %d, 5\n"
+                   "  store i64 %s, ptr %slot\n"
+                   "  br i1 %c, label %then, label %join\n"
+                   "then:\n"
+                   "  store i64 7, ptr %slot\n"
+                   "  br label %join\n"
+                   "join:\n"
+                   "  %phi = phi i64 [ 1, %entry ], [ 2, %then ]\n"
+                   "  %old = atomicrmw add ptr addrspace(1) %p, i64 1 seq_cst\n"
+                   "  ret void\n}\n");
+    sp_wg_graph_init(&graph, parsed.function);
+    sp_wg_uniformity_init(&uniformity, &graph, NULL, false);
+    static const char *const divergent[] = {"l", "d", "c", "phi", "old", "slot"};
+    static const char *const uniform[] = {"g", "s", "u"};
+    for (size_t i = 0; i < sizeof(divergent) / sizeof(divergent[0]); i++)
+        assert_true(sp_wg_is_divergent(&uniformity, value_named(parsed.function, divergent[i])));
+    for (size_t i = 0; i < sizeof(uniform) / sizeof(uniform[0]); i++)
+        assert_false(sp_wg_is_divergent(&uniformity, value_named(parsed.function, uniform[i])));
+    sp_wg_uniformity_finish(&uniformity, &graph);
+    sp_wg_uniformity_init(&uniformity, &graph, NULL, true);
+    assert_false(sp_wg_is_divergent(&uniformity, value_named(parsed.function, "slot")));
+    sp_wg_uniformity_finish(&uniformity, &graph);
+    sp_wg_graph_finish(&graph);
+    discard(&parsed);
+}
+
+static uint32_t count_barriers(LLVMValueRef function)
+{
+    uint32_t count = 0;
+    LLVMBasicBlockRef block;
+    for (block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+        for (LLVMValueRef value = LLVMGetFirstInstruction(block); value;
+             value = LLVMGetNextInstruction(value)) {
+            assert_null(LLVMIsAPHINode(value));
+            if (sp_ir_calls(value, SP_BARRIER_NAME)) {
+                assert_true(sp_wg_ends_with_barrier(block));
+                count++;
+            }
+        }
+    return count;
+}
+
+/* sum += p[k] over k < n with a barrier, then a divergent loop. */
+static const char looped[] = "define void @k(ptr addrspace(1) %p, i64 %n) {\n"
+                             "entry:\n"
+                             "  %l = call i64 @__sp_local_id_0()\n"
+                             "  %at = getelementptr i64, ptr addrspace(1) %p, i64 %l\n"
+                             "  br label %loop\n"
+                             "loop:\n"
+                             "  %k = phi i64 [ 0, %entry ], [ %k1, %loop ]\n"
+                             "  %sum = phi i64 [ 0, %entry ], [ %sum1, %loop ]\n"
+                             "  %v = load i64, ptr addrspace(1) %at\n"
+                             "  call void @__sp_barrier()\n"
+                             "  %sum1 = add i64 %sum, %v\n"
+                             "  %k1 = add i64 %k, 1\n"
+                             "  %more = icmp ult i64 %k1, %n\n"
+                             "  br i1 %more, label %loop, label %spin\n"
+                             "spin:\n"
+                             "  %x = phi i64 [ %sum1, %loop ], [ %x1, %spin ]\n"
+                             "  %x1 = lshr i64 %x, 1\n"
+                             "  %left = icmp ne i64 %x1, 0\n"
+                             "  br i1 %left, label %spin, label %end\n"
+                             "end:\n"
+                             "  store i64 %x1, ptr addrspace(1) %at\n"
+                             "  ret void\n}\n";
+
+static uint32_t count_kind(const struct sp_wg_plan *plan, enum sp_wg_variable_kind kind)
+{
+    uint32_t count = 0;
+    for (uint32_t v = 0; v < plan->num_variables; v++)
+        count += plan->variables[v].kind == kind;
+    return count;
+}
+
+static void test_plan(void **state)
+{
+    struct parsed parsed;
+    struct sp_wg_plan plan;
+    (void)state;
+    parse(&parsed, looped);
+    assert_null(sp_wg_prepare(parsed.module, NULL));
+    assert_int_equal(count_barriers(parsed.function), 1);
+    sp_wg_plan_init(&plan, parsed.function, SP_WG_SCALAR);
+    /* Entry, after the barrier, and behind the loop with the barrier. */
+    assert_int_equal(plan.num_regions, 3);
+    assert_false(plan.counters);
+    for (uint32_t r = 0; r < plan.num_regions; r++)
+        assert_false(plan.regions[r].masked);
+    assert_true(count_kind(&plan, SP_WG_SHARED) >= 1);  /* k */
+    assert_true(count_kind(&plan, SP_WG_CONTEXT) >= 2); /* sum, v; never the address */
+    for (uint32_t v = 0; v < plan.num_variables; v++)
+        assert_int_not_equal(LLVMGetTypeKind(plan.variables[v].type), LLVMPointerTypeKind);
+    sp_wg_plan_finish(&plan);
+    sp_wg_plan_init(&plan, parsed.function, SP_WG_VECTOR);
+    uint32_t masked = 0;
+    for (uint32_t r = 0; r < plan.num_regions; r++)
+        masked += plan.regions[r].masked;
+    assert_int_equal(masked, 1); /* the divergent loop */
+    assert_true(plan.counters);
+    sp_wg_plan_finish(&plan);
+    discard(&parsed);
+}
+
+static void test_a_waiting_place_follows_a_divergent_barrier(void **state)
+{
+    struct parsed parsed;
+    struct sp_wg_analysis analysis;
+    (void)state;
+    parse(&parsed, "define void @k(ptr addrspace(1) %p) {\n"
+                   "entry:\n"
+                   "  %l = call i64 @__sp_local_id_0()\n"
+                   "  %c = icmp ult i64 %l, 5\n"
+                   "  br i1 %c, label %then, label %join\n"
+                   "then:\n"
+                   "  call void @__sp_barrier()\n"
+                   "  br label %join\n"
+                   "join:\n"
+                   "  store i64 1, ptr addrspace(1) %p\n"
+                   "  ret void\n}\n");
+    assert_null(sp_wg_prepare(parsed.module, NULL));
+    sp_wg_analysis_init(&analysis, parsed.function, SP_WG_SCALAR);
+    uint32_t join = block_named(&analysis.graph, "join");
+    assert_true(sp_bits_has(&analysis.leaders, join));
+    assert_false(sp_bits_has(&analysis.masked, join));
+    assert_int_equal(sp_bits_count(&analysis.masked), 1);
+    sp_wg_analysis_finish(&analysis);
+    discard(&parsed);
+}
+
+static void test_layout(void **state)
+{
+    struct parsed parsed;
+    struct sp_cc_layout locals = {0}, globals = {0};
+    (void)state;
+    parse(&parsed,
+          "@a = internal addrspace(3) global i8 undef, align 1\n"
+          "@b = internal addrspace(3) global [32 x i32] undef, align 4\n"
+          "@other = internal addrspace(3) global i64 undef, align 8\n"
+          "@g = internal addrspace(1) global i32 5, align 4\n"
+          "@h = internal addrspace(1) global i64 0, align 8\n"
+          "@points = internal addrspace(2) constant ptr addrspace(1) @h, align 8\n"
+          "@plain = internal addrspace(2) constant i32 1, align 4\n"
+          "define void @k() {\n"
+          "  store i8 1, ptr addrspace(3) @a\n"
+          "  store i32 1, ptr addrspace(3) getelementptr (i32, ptr addrspace(3) @b, i64 3)\n"
+          "  ret void\n}\n");
+    sp_cc_layout_locals(parsed.module, parsed.function, &locals);
+    assert_int_equal(locals.count, 2);
+    assert_int_equal(locals.places[1].offset, 64);
+    assert_int_equal(locals.bytes, 64 + 128);
+    sp_cc_layout_globals(parsed.module, &globals);
+    assert_int_equal(globals.count, 3); /* g, h, and the constant that points to h */
+    assert_int_equal(globals.places[1].offset, 8);
+    assert_int_equal(globals.bytes, 24);
+    sp_cc_add_globals_init(parsed.module, &globals);
+    assert_non_null(LLVMGetNamedFunction(parsed.module, "sp_globals_init"));
+    assert_false(sp_cc_module_is_broken(parsed.module, "here", &parsed.log));
+    sp_cc_layout_finish(&locals);
+    sp_cc_layout_finish(&globals);
+    discard(&parsed);
+}
+
+static void test_effects_of_instructions(void **state)
+{
+    static const uint32_t expected[] = {SP_EFFECT_READ, SP_EFFECT_WRITE,
+                                        SP_EFFECT_READ | SP_EFFECT_WRITE, 0,
+                                        SP_EFFECT_READ | SP_EFFECT_WRITE | SP_EFFECT_UNKNOWN};
+    struct parsed parsed;
+    (void)state;
+    parse(&parsed, "define void @k(ptr addrspace(1) %r, ptr addrspace(1) %w, ptr addrspace(1) %c,\n"
+                   "               ptr addrspace(1) %n, ptr addrspace(1) %e) {\n"
+                   "  %g = getelementptr i32, ptr addrspace(1) %r, i64 4\n"
+                   "  %v = load i32, ptr addrspace(1) %g\n"
+                   "  %s = addrspacecast ptr addrspace(1) %w to ptr addrspace(4)\n"
+                   "  store i32 %v, ptr addrspace(4) %s\n"
+                   "  %x = cmpxchg ptr addrspace(1) %c, i32 0, i32 1 seq_cst seq_cst\n"
+                   "  %i = icmp eq ptr addrspace(1) %n, null\n"
+                   "  %p = ptrtoint ptr addrspace(1) %e to i64\n"
+                   "  ret void\n}\n");
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(sp_cc_effect_of(LLVMGetParam(parsed.function, i)), expected[i]);
+    assert_false(sp_cc_follows_pointers(parsed.function));
+    discard(&parsed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_graph),
+        cmocka_unit_test(test_irreducible_flow_is_seen),
+        cmocka_unit_test(test_uniformity),
+        cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_a_waiting_place_follows_a_divergent_barrier),
+        cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_effects_of_instructions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
