@@ -103,15 +103,15 @@ static int make_folders(const char *path)
     if (!copy)
         return -ENOMEM;
     int error = 0;
-    for (char *slash = copy + 1; !error; slash++) {
-        slash = strchr(slash, '/');
+    char *slash = copy;
+    while (slash && !error) {
+        slash = *slash ? strchr(slash + 1, '/') : NULL;
         if (slash)
             *slash = 0;
         if (mkdir(copy, 0700) < 0 && errno != EEXIST)
             error = -errno;
-        if (!slash)
-            break;
-        *slash = '/';
+        if (slash)
+            *slash = '/';
     }
     free(copy);
     return error;

@@ -22,7 +22,7 @@ int main(void)
     cl_int error;
     cl_program program = build(setup.context, source, "");
     cl_kernel kernel = get_kernel(program, "k");
-    cl_mem out = int_buffer(setup.context, 6), none = NULL;
+    cl_mem out = int_buffer(setup.context, 6), none = NULL, filled = NULL;
     int constants[2] = {3, 77};
     cl_mem table = clCreateBuffer(setup.context, CL_MEM_COPY_HOST_PTR | CL_MEM_READ_ONLY,
                                   sizeof constants, constants, &error);
@@ -77,7 +77,7 @@ int main(void)
         for (size_t i = 0; i < 6; i++)
             CHECK(read_int(setup.queue, out, i) == (i == 4 && round == 2 ? 77 : expected[i]));
         /* NULL by handle; then a buffer. */
-        cl_mem maybe = round == 0 ? NULL : table;
+        cl_mem maybe = filled;
         if (round == 1) {
             cl_buffer_region second = {.origin = 0, .size = sizeof(int)};
             cl_mem part = clCreateSubBuffer(out, 0, CL_BUFFER_CREATE_TYPE_REGION, &second, &error);
@@ -95,8 +95,10 @@ int main(void)
         CHECK_CL(clSetKernelArg(kernel, 6, sizeof maybe, &maybe), CL_SUCCESS);
         /* A call that fails leaves the value. */
         CHECK_CL(clSetKernelArg(kernel, 6, 1, &out), CL_INVALID_ARG_SIZE);
+        filled = maybe;
     }
 
+    CHECK_CL(clReleaseMemObject(filled), CL_SUCCESS);
     CHECK_CL(clReleaseMemObject(out), CL_SUCCESS);
     CHECK_CL(clReleaseMemObject(table), CL_SUCCESS);
     CHECK_CL(clReleaseKernel(kernel), CL_SUCCESS);
