@@ -31,9 +31,9 @@
 
 /* What holds of an NDRange that is not huge. The vector forms are for such only: ids then fit 31
  * bits whatever LLVM knows of their parts, so that "int i = get_global_id(0)" is seen to grow by
- * one from work-item to work-item, and a[i] is a contiguous access and no gather. 2^20 groups of
- * 1024, and the offset, stay below 2^31. */
-#define MODEST_GROUPS (UINT64_C(1) << 20)
+ * one from work-item to work-item, and a[i] is a contiguous access and no gather. The work-items of
+ * all groups, the offset and a group more stay below 2^31. */
+#define MODEST_ITEMS (UINT64_C(1) << 30)
 #define MODEST_OFFSET (UINT64_C(1) << 29)
 #define MAX_LOCAL_SIZE 1024u /* SP_MAX_WORK_GROUP_SIZE (docs/compiler-contract.md) */
 
@@ -110,6 +110,16 @@ static LLVMValueRef round_up(const struct emitter *e, LLVMValueRef value, uint64
 #define LAUNCH_FIELD(e, type, member)                                                              \
     load_fixed(e, type, (e)->launch, offsetof(struct sp_cpu_launch, member), 8)
 
+/* The groups in a dimension that MODEST_ITEMS allow: a power of two. `known` is NULL for any local
+ * size. */
+static uint64_t modest_groups(const uint64_t *known, unsigned d)
+{
+    uint64_t groups = MODEST_ITEMS / MAX_LOCAL_SIZE;
+    while (known && groups * 2 * known[d] <= MODEST_ITEMS)
+        groups *= 2;
+    return groups;
+}
+
 /* Tells LLVM that a load gives at least 1 and at most MAX_LOCAL_SIZE. */
 static LLVMValueRef bound_size(const struct emitter *e, LLVMValueRef load)
 {
@@ -140,7 +150,7 @@ static void load_sizes(struct emitter *e, const uint64_t *known)
         if (modest && !known)
             bound_size(e, e->enqueued_size[d]);
         if (modest) {
-            e->group[d] = bound_value(e, e->group[d], MODEST_GROUPS);
+            e->group[d] = bound_value(e, e->group[d], modest_groups(known, (unsigned)d));
             e->global_offset[d] = bound_value(e, e->global_offset[d], MODEST_OFFSET);
         }
         LLVMValueRef done = LLVMBuildMul(e->entry, e->group[d], e->enqueued_size[d], "");
@@ -471,7 +481,9 @@ static void close_nest(struct emitter *e, struct nest *nest)
         LLVMValueRef more = LLVMBuildICmp(e->at, LLVMIntULT, id, e->local_size[d], "");
         LLVMValueRef branch = LLVMBuildCondBr(e->at, more, nest->header[d],
                                               d == 2 ? nest->after : nest->latch[d + 1]);
-        if (d == 0)
+        if (e->plan->form == SP_WG_SCALAR)
+            sp_wg_mark_plain_loop(e->context, branch);
+        else if (d == 0)
             sp_wg_mark_loop(e->context, branch, e->env->access_group);
     }
     LLVMPositionBuilderAtEnd(e->at, nest->after);
@@ -764,7 +776,7 @@ LLVMValueRef sp_wg_emit_choice(const struct sp_wg_environment *env, const char *
     LLVMPositionBuilderAtEnd(c.b, LLVMAppendBasicBlockInContext(context, c.function, "entry"));
     for (unsigned d = 0; d < 3; d++) {
         require(&c, LLVMIntULE, field(&c, offsetof(struct sp_cpu_launch, num_groups[d])),
-                LLVMConstInt(c.i64, MODEST_GROUPS, false));
+                LLVMConstInt(c.i64, modest_groups(local_size, d), false));
         require(&c, LLVMIntULT, field(&c, offsetof(struct sp_cpu_launch, global_offset[d])),
                 LLVMConstInt(c.i64, MODEST_OFFSET, false));
         if (!local_size) {

@@ -60,6 +60,18 @@ static LLVMMetadataRef is_vectorised(LLVMContextRef context)
     return LLVMMDNodeInContext2(context, parts, 2);
 }
 
+/* A node whose first operand is itself is distinct, as the id of a loop must be. parts[0] is free
+ * for it. */
+static void set_loop(LLVMContextRef context, LLVMValueRef latch, LLVMMetadataRef *parts,
+                     size_t count)
+{
+    parts[0] = LLVMTemporaryMDNode(context, NULL, 0);
+    LLVMMetadataRef loop = LLVMMDNodeInContext2(context, parts, count);
+    LLVMMetadataReplaceAllUsesWith(parts[0], loop);
+    LLVMSetMetadata(latch, LLVMGetMDKindIDInContext(context, "llvm.loop", 9),
+                    LLVMMetadataAsValue(context, loop));
+}
+
 void sp_wg_mark_loop(LLVMContextRef context, LLVMValueRef latch, LLVMMetadataRef group)
 {
     LLVMMetadataRef followup[2] = {string_node(context, "llvm.loop.vectorize.followup_vectorized"),
@@ -68,16 +80,22 @@ void sp_wg_mark_loop(LLVMContextRef context, LLVMValueRef latch, LLVMMetadataRef
                                    is_vectorised(context),
                                    flag(context, "llvm.loop.unroll.disable")};
     LLVMMetadataRef parallel[2] = {string_node(context, "llvm.loop.parallel_accesses"), group};
-    LLVMMetadataRef self = LLVMTemporaryMDNode(context, NULL, 0);
     LLVMMetadataRef parts[5] = {
-        self,
+        NULL,
         flag(context, "llvm.loop.unroll.disable"),
         LLVMMDNodeInContext2(context, followup, 2),
         LLVMMDNodeInContext2(context, epilogue, 3),
         group ? LLVMMDNodeInContext2(context, parallel, 2) : NULL,
     };
-    LLVMMetadataRef loop = LLVMMDNodeInContext2(context, parts, group ? 5 : 4);
-    LLVMMetadataReplaceAllUsesWith(self, loop); /* a node that names itself is distinct */
-    LLVMSetMetadata(latch, LLVMGetMDKindIDInContext(context, "llvm.loop", 9),
-                    LLVMMetadataAsValue(context, loop));
+    set_loop(context, latch, parts, group ? 5 : 4);
+}
+
+void sp_wg_mark_plain_loop(LLVMContextRef context, LLVMValueRef latch)
+{
+    LLVMMetadataRef parts[3] = {
+        NULL,
+        flag(context, "llvm.loop.unroll.disable"),
+        is_vectorised(context),
+    };
+    set_loop(context, latch, parts, 3);
 }

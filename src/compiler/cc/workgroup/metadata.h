@@ -11,7 +11,10 @@ LLVMMetadataRef sp_wg_access_group(LLVMContextRef context);
 /* Marks a load, store or call as one of `group`. */
 void sp_wg_mark_access(LLVMContextRef context, LLVMValueRef access, LLVMMetadataRef group);
 
-/* Marks the branch back to the header of a loop over work-items. */
+/* Marks the branch back to the header of a loop over work-items: to be vectorised... */
 void sp_wg_mark_loop(LLVMContextRef context, LLVMValueRef latch, LLVMMetadataRef group);
+
+/* ... or to be left as it is, which costs least time to compile. */
+void sp_wg_mark_plain_loop(LLVMContextRef context, LLVMValueRef latch);
 
 #endif
