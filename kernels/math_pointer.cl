@@ -83,15 +83,15 @@ LGAMMA_SIGN(float)
 LGAMMA_SIGN(double)
 
 /* The low 7 bits of the quotient that remainder rounds to, with its sign. Taking multiples of
- * 128 y off x changes neither these bits nor the remainder; then the quotient is small and
- * what remains of (x - remainder) / y is an integer but for rounding. */
+ * 128 y off x changes neither these bits nor the remainder; then x / y - remainder / y is small and
+ * an integer but for rounding. (x - remainder could overflow.) */
 #define REMQUO_BITS(T, libm_fmod, libm_remainder, largest)                                         \
     static int OVERLOAD remquo_bits(T x, T y)                                                      \
     {                                                                                              \
         T ax = __builtin_elementwise_abs(x);                                                       \
         T ay = __builtin_elementwise_abs(y);                                                       \
         T reduced = ay > largest / 128 ? ax : libm_fmod(ax, ay * 128);                             \
-        T quotient = (reduced - libm_remainder(ax, ay)) / ay;                                      \
+        T quotient = reduced / ay - libm_remainder(ax, ay) / ay;                                   \
         bool defined = ax < INFINITY && ay > 0; /* ay may be infinite, not a NaN */                \
         int bits = (int)__builtin_elementwise_rint(defined ? quotient : 0) & 127;                  \
         return (x < 0) != (y < 0) ? -bits : bits;                                                  \

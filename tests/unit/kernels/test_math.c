@@ -98,6 +98,10 @@ static const double special[] = {
     -0x1p-1074,
     0x1.fffffep127,
     -0x1.fffffep127,
+    0x1.d5bb8p127, /* over the next by 3 after rounding, and 3 times that overflows */
+    0x1.57ec4ap126,
+    0x1.d5bb8p1023,
+    0x1.57ec4ap1022,
     DBL_MAX,
     -DBL_MAX,
     INFINITY,
