@@ -277,18 +277,22 @@ static void run_item(void)
     now.ended[now.running] = 1;
 }
 
+static void start_item(unsigned i)
+{
+    getcontext(&now.items[i]);
+    now.items[i].uc_stack.ss_sp = now.stacks + (size_t)i * STACK_BYTES;
+    now.items[i].uc_stack.ss_size = STACK_BYTES;
+    now.items[i].uc_link = &now.scheduler;
+    makecontext(&now.items[i], run_item, 0);
+}
+
 /* Work-items run backwards, so that code that leans on the order of samepage-cc's loops shows. */
 static void run_oracle_group(void)
 {
     unsigned items = (unsigned)(now.actual[0] * now.actual[1] * now.actual[2]);
     memset(now.ended, 0, sizeof(now.ended));
-    for (unsigned i = 0; i < items; i++) {
-        getcontext(&now.items[i]);
-        now.items[i].uc_stack.ss_sp = now.stacks + (size_t)i * STACK_BYTES;
-        now.items[i].uc_stack.ss_size = STACK_BYTES;
-        now.items[i].uc_link = &now.scheduler;
-        makecontext(&now.items[i], run_item, 0);
-    }
+    for (unsigned i = 0; i < items; i++)
+        start_item(i);
     for (bool left = true; left;) {
         left = false;
         for (unsigned i = items; i-- > 0;) {
