@@ -34,10 +34,11 @@ int main(void)
     CHECK_CL(clReleaseMemObject(buffer), CL_SUCCESS);
     CHECK_CL(clReleaseKernel(kernel), CL_SUCCESS);
     CHECK_CL(clBuildProgram(program, 0, NULL, "-DVALUE=2", NULL, NULL), CL_SUCCESS);
-    CHECK(run_for_int(&(struct check_setup){.context = setup.context,
-                                            .queue = clCreateCommandQueue(
-                                                setup.context, setup.device, 0, &error)},
-                      program, "k") == 2);
+    struct check_setup other = setup;
+    other.queue = clCreateCommandQueue(setup.context, setup.device, 0, &error);
+    REQUIRE_CL(error);
+    CHECK(run_for_int(&other, program, "k") == 2);
+    CHECK_CL(clReleaseCommandQueue(other.queue), CL_SUCCESS);
     CHECK_CL(clReleaseProgram(program), CL_SUCCESS);
     CHECK_CL(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
     CHECK_CL(clWaitForEvents(1, &done), CL_SUCCESS);

