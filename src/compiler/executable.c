@@ -63,7 +63,7 @@ struct unit {
     uint32_t first_kernel, num_kernels;
     uint64_t local_size[3];       /* 0 0 0: any */
     struct variant *variant;      /* what its code is for, or NULL: the kernels' slots */
-    struct sp_code *code;         /* READY */
+    struct sp_code *code;         /* READY; set before any kernel of it is published */
     int error;                    /* FAILED: a negative errno */
     char *log;                    /* FAILED: why, or NULL */
 };
@@ -172,11 +172,10 @@ static void claim(struct unit *unit)
 static void executable_destroy(struct sp_executable *executable);
 
 /* Moves a claimed unit on, and frees its executable where nobody else will. */
-static void settle(struct unit *unit, struct sp_code *code, int error, char *log)
+static void settle(struct unit *unit, int error, char *log)
 {
     struct sp_executable *executable = unit->executable;
     pthread_mutex_lock(&pool.lock);
-    unit->code = code;
     unit->error = error;
     unit->log = log;
     unit->state = error ? UNIT_FAILED : UNIT_READY;
@@ -208,6 +207,7 @@ static int publish(struct unit *unit, const struct sp_step_result *result, struc
     for (uint32_t i = 0; i < unit->num_kernels; i++)
         if (!ops->find(code, info->kernels[unit->first_kernel + i].name))
             return -EBADMSG;
+    unit->code = code; /* before the first kernel is seen: get_globals takes it from there */
     for (uint32_t i = 0; i < unit->num_kernels; i++) {
         uint32_t kernel = unit->first_kernel + i;
         struct sp_code_kernel *found = ops->find(code, info->kernels[kernel].name);
@@ -257,14 +257,12 @@ static void run_unit(struct unit *unit)
                         strerror(-error));
         error = -EIO;
     }
-    if (error && code) {
+    if (error)
         root->ops->unload(code);
-        code = NULL;
-    }
 end:
     sp_step_result_finish(&result);
     free(names);
-    settle(unit, code, error, log);
+    settle(unit, error, log);
 }
 
 static void *pool_thread(void *unused)
