@@ -55,6 +55,7 @@ static void command(const struct sp_cc_source *source, const char *headers, cons
         "-Xclang",
         "-disable-llvm-passes",
         "-cl-kernel-arg-info",
+        "-fno-builtin-printf", /* or LLVM turns it into puts */
         "-fno-color-diagnostics",
         "-U__IMAGE_SUPPORT__",
         "-D__OPENCL_VERSION__=300",
