@@ -1,8 +1,8 @@
 /* The dispatch table: constant, one for all objects.
  *
- * A loader that knows version 2 of cl_khr_icd finds a tag in the slots of clGetPlatformIDs and clUnloadCompiler,
- * which no loader ever calls through an object, and then keeps a table of its own (names.c). For
- * one that knows only version 1 the rest of the table is all that it needs.
+ * A loader that knows version 2 of cl_khr_icd finds a tag in the slots of clGetPlatformIDs and
+ * clUnloadCompiler, which no loader ever calls through an object, and then keeps a table of its own
+ * (names.c). For one that knows only version 1 the rest of the table is all that it needs.
  */
 #include "icd.h"
 
@@ -18,7 +18,7 @@
 #define SLOT(name) .name = name,
 
 const struct _cl_icd_dispatch sp_icd_dispatch = {
-    SP_DISPATCHED(SLOT)
     .clGetPlatformIDs = (cl_api_clGetPlatformIDs)ICD2_TAG,
     .clUnloadCompiler = (cl_api_clUnloadCompiler)ICD2_TAG,
+    SP_DISPATCHED(SLOT)
 };

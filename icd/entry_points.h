@@ -1,8 +1,8 @@
-/* Every entry point that the library has, in one list: the dispatch table and the search by name are
- * made from it.
+/* Every entry point that the library has, in one list: the dispatch table and the search by name
+ * are made from it.
  *
- * SP_DISPATCHED lists what has its slot in struct _cl_icd_dispatch (CL/cl_icd.h, as Debian 12 has it) and
- * is called through it. Two functions have a slot that holds a tag instead (dispatch.c).
+ * SP_DISPATCHED lists what has its slot in struct _cl_icd_dispatch (CL/cl_icd.h, as Debian 12 has
+ * it) and is called through it. Two functions have a slot that holds a tag instead (dispatch.c).
  * SP_EXTENSIONS lists extension functions. Slots of graphics interoperation stay empty.
  */
 #ifndef SP_ICD_ENTRY_POINTS_H

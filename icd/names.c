@@ -1,5 +1,6 @@
-/* Functions by name: what an application asks for (extension functions), and what a loader asks for (all
- * of them). Constant tables, searched in order: a loader asks once for each name, an application seldom.
+/* Functions by name: what an application asks for (extension functions), and what a loader asks for
+ * (all of them). Constant tables, searched in order: a loader asks once for each name, an
+ * application seldom.
  */
 #include "icd.h"
 

@@ -1,8 +1,8 @@
 /* How a loader finds the platform, and what it leaves in our objects.
  *
- * Every object begins with the dispatch table and one word that belongs to the loader (cl_khr_icd 2). The table is
- * set before the platform, the first object, is made. The loader sets its word once, before it hands the
- * platform to anyone, so it is written without a lock.
+ * Every object begins with the dispatch table and one word that belongs to the loader (cl_khr_icd
+ * 2). The table is set before the platform, the first object, is made. The loader sets its word
+ * once, before it hands the platform to anyone, so it is written without a lock.
  */
 #include "icd.h"
 

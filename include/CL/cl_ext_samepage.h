@@ -3,9 +3,9 @@
  * cl_samepage_svm_info: what the library knows of a pointer.
  *
  * A program that follows raw pointers between host and devices has one question that OpenCL
- * does not answer: where does this pointer point? clGetSVMPointerInfoSAMEPAGE tells for any address,
- * also one in the middle of an allocation, in which clSVMAlloc allocation it lies, how that was
- * allocated, and on which path it is kept coherent.
+ * does not answer: where does this pointer point? clGetSVMPointerInfoSAMEPAGE tells for any
+ * address, also one in the middle of an allocation, in which clSVMAlloc allocation it lies, how
+ * that was allocated, and on which path it is kept coherent.
  *
  * The function is not exported: get its address from
  *     clGetExtensionFunctionAddressForPlatform(platform, "clGetSVMPointerInfoSAMEPAGE")
@@ -51,16 +51,12 @@ typedef cl_uint cl_svm_path_samepage;
  * CL_INVALID_CONTEXT  if context is not a valid context;
  * CL_INVALID_VALUE    if svm_pointer is NULL;
  *                     if param_name is none of the above;
- *                     if svm_pointer lies in no clSVMAlloc allocation of context and param_name is not
- *                     CL_SVM_POINTER_PATH_SAMEPAGE;
- *                     if it lies in none, and some device of context does not reach system memory;
- *                     if param_value is not NULL and param_value_size is too small. */
-typedef cl_int(CL_API_CALL *clGetSVMPointerInfoSAMEPAGE_fn)(cl_context context,
-                                                            const void *svm_pointer,
-                                                            cl_svm_pointer_info_samepage param_name,
-                                                            size_t param_value_size,
-                                                            void *param_value,
-                                                            size_t *param_value_size_ret);
+ *                     if svm_pointer lies in no clSVMAlloc allocation of context and param_name is
+ * not CL_SVM_POINTER_PATH_SAMEPAGE; if it lies in none, and some device of context does not reach
+ * system memory; if param_value is not NULL and param_value_size is too small. */
+typedef cl_int(CL_API_CALL *clGetSVMPointerInfoSAMEPAGE_fn)(
+    cl_context context, const void *svm_pointer, cl_svm_pointer_info_samepage param_name,
+    size_t param_value_size, void *param_value, size_t *param_value_size_ret);
 
 extern CL_API_ENTRY cl_int CL_API_CALL clGetSVMPointerInfoSAMEPAGE(
     cl_context context, const void *svm_pointer, cl_svm_pointer_info_samepage param_name,

@@ -86,8 +86,8 @@ cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue command_queue, cl_mem sr
         sp_ranges_overlap((uintptr_t)src, size, (uintptr_t)dst, size))
         return CL_MEM_COPY_OVERLAP;
 
-    struct sp_command *command = sp_command_create(command_queue, CL_COMMAND_COPY_BUFFER,
-                                                   num_events_in_wait_list, 2, 0);
+    struct sp_command *command =
+        sp_command_create(command_queue, CL_COMMAND_COPY_BUFFER, num_events_in_wait_list, 2, 0);
     if (!command)
         return CL_OUT_OF_HOST_MEMORY;
     sp_command_use(command, &src_buffer->object);
@@ -117,8 +117,8 @@ cl_int CL_API_CALL clEnqueueFillBuffer(cl_command_queue command_queue, cl_mem bu
     if (error)
         return error;
 
-    struct sp_command *command = sp_command_create(command_queue, CL_COMMAND_FILL_BUFFER,
-                                                   num_events_in_wait_list, 1, 0);
+    struct sp_command *command =
+        sp_command_create(command_queue, CL_COMMAND_FILL_BUFFER, num_events_in_wait_list, 1, 0);
     if (!command)
         return CL_OUT_OF_HOST_MEMORY;
     sp_command_use(command, &buffer->object);
@@ -149,9 +149,8 @@ cl_int CL_API_CALL clEnqueueMigrateMemObjects(cl_command_queue command_queue,
     if (error)
         return error;
 
-    struct sp_command *command =
-        sp_command_create(command_queue, CL_COMMAND_MIGRATE_MEM_OBJECTS, num_events_in_wait_list,
-                          num_mem_objects, 0);
+    struct sp_command *command = sp_command_create(command_queue, CL_COMMAND_MIGRATE_MEM_OBJECTS,
+                                                   num_events_in_wait_list, num_mem_objects, 0);
     if (!command)
         return CL_OUT_OF_HOST_MEMORY;
     for (cl_uint i = 0; i < num_mem_objects; i++)

@@ -171,9 +171,10 @@ cl_int CL_API_CALL clGetContextInfo(cl_context context, cl_context_info param_na
     }
 }
 
-cl_int CL_API_CALL clSetContextDestructorCallback(
-    cl_context context, void(CL_CALLBACK *pfn_notify)(cl_context context, void *user_data),
-    void *user_data)
+cl_int CL_API_CALL clSetContextDestructorCallback(cl_context context,
+                                                  void(CL_CALLBACK *pfn_notify)(cl_context context,
+                                                                                void *user_data),
+                                                  void *user_data)
 {
     if (!sp_object_is(context, SP_OBJECT_CONTEXT))
         return CL_INVALID_CONTEXT;

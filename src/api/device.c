@@ -4,9 +4,9 @@
  */
 #include "api/device.h"
 
-#define NAMED_TYPES                                                                \
-    ((cl_device_type)(CL_DEVICE_TYPE_DEFAULT | CL_DEVICE_TYPE_CPU |                \
-                      CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR | CL_DEVICE_TYPE_CUSTOM))
+#define NAMED_TYPES                                                                                \
+    ((cl_device_type)(CL_DEVICE_TYPE_DEFAULT | CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU |           \
+                      CL_DEVICE_TYPE_ACCELERATOR | CL_DEVICE_TYPE_CUSTOM))
 
 bool sp_device_type_is_valid(cl_device_type type)
 {

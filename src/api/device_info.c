@@ -1,8 +1,8 @@
 /* clGetDeviceInfo: every query of OpenCL 3.0, of the versions before it, and of the extensions that
  * Samepage has. What differs between devices comes from sp_device_info, which a driver fills in;
- * what is the same for all of them stands here. Images, pipes, sub-groups and on-device queues are not
- * supported, and each of their queries gives what the specification demands for that. Sub-devices
- * answer through their own sp_device_info. No state, no lock.
+ * what is the same for all of them stands here. Images, pipes, sub-groups and on-device queues are
+ * not supported, and each of their queries gives what the specification demands for that.
+ * Sub-devices answer through their own sp_device_info. No state, no lock.
  */
 #include <stdint.h>
 
@@ -30,9 +30,9 @@
 /* clock_gettime gives nanoseconds (util/time.h). */
 #define PROFILING_TIMER_RESOLUTION_NS 1u
 
-#define ATOMIC_MEMORY_CAPABILITIES                                            \
-    (CL_DEVICE_ATOMIC_ORDER_RELAXED | CL_DEVICE_ATOMIC_ORDER_ACQ_REL |        \
-     CL_DEVICE_ATOMIC_ORDER_SEQ_CST | CL_DEVICE_ATOMIC_SCOPE_WORK_GROUP |     \
+#define ATOMIC_MEMORY_CAPABILITIES                                                                 \
+    (CL_DEVICE_ATOMIC_ORDER_RELAXED | CL_DEVICE_ATOMIC_ORDER_ACQ_REL |                             \
+     CL_DEVICE_ATOMIC_ORDER_SEQ_CST | CL_DEVICE_ATOMIC_SCOPE_WORK_GROUP |                          \
      CL_DEVICE_ATOMIC_SCOPE_DEVICE | CL_DEVICE_ATOMIC_SCOPE_ALL_DEVICES)
 
 /* The caller's side of a query. */
@@ -134,8 +134,8 @@ static cl_int reply_fp_config(const struct query *query, cl_device_info param,
     return reply_ulong(query, config);
 }
 
-/* The widths that the machine has. Kernels are vectorised across work-items, so none but scalars are
- * preferred. Half precision is storage only. */
+/* The widths that the machine has. Kernels are vectorised across work-items, so none but scalars
+ * are preferred. Half precision is storage only. */
 static cl_int reply_vector_width(const struct query *query, cl_device_info param,
                                  const struct sp_device_info *info)
 {
@@ -188,7 +188,8 @@ static uint64_t hash(uint64_t state, const void *bytes, size_t count)
 
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 
-/* Made from what stays the same between processes: driver, name and place among the root devices. */
+/* Made from what stays the same between processes: driver, name and place among the root devices.
+ */
 static cl_int reply_device_uuid(const struct query *query, cl_device_id device)
 {
     cl_platform_id platform = sp_platform_get();

@@ -105,9 +105,9 @@ cl_int CL_API_CALL clSetEventCallback(cl_event event, cl_int command_exec_callba
 {
     if (!sp_object_is(event, SP_OBJECT_EVENT))
         return CL_INVALID_EVENT;
-    if (!pfn_notify || (command_exec_callback_type != CL_SUBMITTED &&
-                        command_exec_callback_type != CL_RUNNING &&
-                        command_exec_callback_type != CL_COMPLETE))
+    if (!pfn_notify ||
+        (command_exec_callback_type != CL_SUBMITTED && command_exec_callback_type != CL_RUNNING &&
+         command_exec_callback_type != CL_COMPLETE))
         return CL_INVALID_VALUE;
     return sp_event_add_callback(event, command_exec_callback_type, pfn_notify, user_data);
 }

@@ -1,6 +1,6 @@
-/* Images, samplers and pipes: optional in OpenCL 3.0, and no device has them. Each entry point gives the
- * error that the specification names for that. As none of these objects can exist, no handle
- * is ever a valid one. No state, no lock.
+/* Images, samplers and pipes: optional in OpenCL 3.0, and no device has them. Each entry point
+ * gives the error that the specification names for that. As none of these objects can exist, no
+ * handle is ever a valid one. No state, no lock.
  */
 #include <CL/cl.h>
 
@@ -72,10 +72,10 @@ cl_int CL_API_CALL clGetSupportedImageFormats(cl_context context, cl_mem_flags f
 {
     if (!sp_object_is(context, SP_OBJECT_CONTEXT))
         return CL_INVALID_CONTEXT;
-    const cl_mem_flags known =
-        CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR |
-        CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR | CL_MEM_HOST_WRITE_ONLY |
-        CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS | CL_MEM_KERNEL_READ_AND_WRITE;
+    const cl_mem_flags known = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY |
+                               CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR |
+                               CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY |
+                               CL_MEM_HOST_NO_ACCESS | CL_MEM_KERNEL_READ_AND_WRITE;
     bool is_image_type =
         image_type >= CL_MEM_OBJECT_IMAGE2D && image_type <= CL_MEM_OBJECT_IMAGE1D_BUFFER;
     if (flags & ~known || !is_image_type || (num_entries == 0 && image_formats))

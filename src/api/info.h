@@ -31,7 +31,7 @@ static inline cl_int sp_info_reply_string(size_t room, void *out, size_t *bytes_
 }
 
 /* The same for one value of a plain type. */
-#define SP_INFO_REPLY_VALUE(room, out, bytes_ret, type, value) \
+#define SP_INFO_REPLY_VALUE(room, out, bytes_ret, type, value)                                     \
     sp_info_reply((room), (out), (bytes_ret), &(type){(value)}, sizeof(type))
 
 /* Writes an error code where the caller wants it. */

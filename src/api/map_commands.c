@@ -1,9 +1,9 @@
 /* Mapping and unmapping buffers.
  *
- * All devices so far work where the host's pointer points, so mapping moves nothing: the command holds its place in
- * the queue's order. What is kept is the list of mappings, by which an unmap is checked and
- * CL_MEM_MAP_COUNT is known. A mapping is in the list from the enqueueing of the map to the
- * enqueueing of the unmap. The buffer's lock guards the list; nothing else is locked under it.
+ * All devices so far work where the host's pointer points, so mapping moves nothing: the command
+ * holds its place in the queue's order. What is kept is the list of mappings, by which an unmap is
+ * checked and CL_MEM_MAP_COUNT is known. A mapping is in the list from the enqueueing of the map to
+ * the enqueueing of the unmap. The buffer's lock guards the list; nothing else is locked under it.
  */
 #include <stdlib.h>
 
@@ -23,8 +23,8 @@ static cl_int add_mapping(cl_mem buffer, struct sp_mapping *mapping)
     pthread_mutex_lock(&buffer->lock);
     for (struct sp_mapping *other = buffer->mappings; other && !error; other = other->next)
         if (mapping->flags & WRITE_FLAGS && other->flags & WRITE_FLAGS &&
-            sp_ranges_overlap((uintptr_t)mapping->pointer, mapping->size,
-                              (uintptr_t)other->pointer, other->size))
+            sp_ranges_overlap((uintptr_t)mapping->pointer, mapping->size, (uintptr_t)other->pointer,
+                              other->size))
             error = CL_INVALID_OPERATION;
     if (!error) {
         mapping->next = buffer->mappings;
@@ -82,8 +82,7 @@ static cl_int map_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
     if (error)
         return error;
 
-    struct sp_command *command =
-        sp_command_create(queue, CL_COMMAND_MAP_BUFFER, num_events, 1, 0);
+    struct sp_command *command = sp_command_create(queue, CL_COMMAND_MAP_BUFFER, num_events, 1, 0);
     struct sp_mapping *mapping = sp_alloc(sizeof *mapping);
     error = CL_OUT_OF_HOST_MEMORY;
     if (!command || !mapping)

@@ -13,9 +13,9 @@
 #include "util/alloc.h"
 
 #define ACCESS_FLAGS ((cl_mem_flags)(CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY))
-#define HOST_PTR_FLAGS \
+#define HOST_PTR_FLAGS                                                                             \
     ((cl_mem_flags)(CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR))
-#define HOST_ACCESS_FLAGS \
+#define HOST_ACCESS_FLAGS                                                                          \
     ((cl_mem_flags)(CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS))
 
 cl_int sp_buffer_check(cl_context context, cl_mem buffer)
@@ -132,8 +132,8 @@ static cl_int attach_bytes(cl_mem buffer, void *host_ptr)
         buffer->uses_svm = find_svm(host_ptr, &bytes_left);
         return CL_SUCCESS;
     }
-    buffer->address =
-        sp_arena_alloc(buffer->context->arena, buffer->size, 0, buffer->flags | SP_REGION_IS_BUFFER);
+    buffer->address = sp_arena_alloc(buffer->context->arena, buffer->size, 0,
+                                     buffer->flags | SP_REGION_IS_BUFFER);
     if (!buffer->address)
         return CL_MEM_OBJECT_ALLOCATION_FAILURE;
     buffer->owns_address = true;
@@ -303,8 +303,8 @@ cl_int CL_API_CALL clGetMemObjectInfo(cl_mem memobj, cl_mem_info param_name,
         return SP_INFO_REPLY_VALUE(param_value_size, param_value, param_value_size_ret, size_t,
                                    memobj->size);
     case CL_MEM_HOST_PTR:
-        return sp_info_reply(param_value_size, param_value, param_value_size_ret,
-                             &memobj->host_ptr, sizeof memobj->host_ptr);
+        return sp_info_reply(param_value_size, param_value, param_value_size_ret, &memobj->host_ptr,
+                             sizeof memobj->host_ptr);
     case CL_MEM_MAP_COUNT:
         return SP_INFO_REPLY_VALUE(param_value_size, param_value, param_value_size_ret, cl_uint,
                                    count_mappings(memobj));

@@ -1,8 +1,8 @@
 /* Memory objects: buffers and sub-buffers.
  *
- * A buffer's bytes lie in the window, so that every device reaches them, or are the application's own
- * (CL_MEM_USE_HOST_PTR): those are used in place, SVM or not, so a buffer over SVM and the SVM always
- * agree. A sub-buffer has no bytes of its own; it keeps its parent alive.
+ * A buffer's bytes lie in the window, so that every device reaches them, or are the application's
+ * own (CL_MEM_USE_HOST_PTR): those are used in place, SVM or not, so a buffer over SVM and the SVM
+ * always agree. A sub-buffer has no bytes of its own; it keeps its parent alive.
  *
  * A buffer's lock guards its mappings and destructor callbacks. No other lock is taken and no
  * callback is called while it is held.
@@ -17,8 +17,8 @@
 #include "runtime/context.h"
 #include "runtime/object.h"
 
-/* Among the flags of a region (svm/heap.h): it holds a buffer and is no SVM allocation. cl_svm_mem_flags
- * end far below. */
+/* Among the flags of a region (svm/heap.h): it holds a buffer and is no SVM allocation.
+ * cl_svm_mem_flags end far below. */
 #define SP_REGION_IS_BUFFER (UINT64_C(1) << 63)
 
 /* What forbids the host to read, and to write, a buffer. */
@@ -28,25 +28,25 @@
 /* One clEnqueueMapBuffer that was not unmapped. */
 struct sp_mapping {
     struct sp_mapping *next;
-    void *pointer;             /* what the application was given */
-    size_t size;               /* bytes */
+    void *pointer; /* what the application was given */
+    size_t size;   /* bytes */
     cl_map_flags flags;
 };
 
 struct _cl_mem {
     struct sp_object object;
-    cl_context context;        /* a reference is held */
-    cl_mem_flags flags;        /* as given; sub-buffers: with what they inherit */
-    size_t size;               /* bytes */
-    void *address;             /* where its bytes are: in the window, or the application's memory */
-    bool owns_address;         /* address came from context->arena */
-    bool uses_svm;             /* address is the application's, and SVM */
-    void *host_ptr;            /* what CL_MEM_HOST_PTR reports; NULL without CL_MEM_USE_HOST_PTR */
-    cl_mem parent;             /* sub-buffers: a reference is held */
-    size_t offset;             /* within parent */
+    cl_context context; /* a reference is held */
+    cl_mem_flags flags; /* as given; sub-buffers: with what they inherit */
+    size_t size;        /* bytes */
+    void *address;      /* where its bytes are: in the window, or the application's memory */
+    bool owns_address;  /* address came from context->arena */
+    bool uses_svm;      /* address is the application's, and SVM */
+    void *host_ptr;     /* what CL_MEM_HOST_PTR reports; NULL without CL_MEM_USE_HOST_PTR */
+    cl_mem parent;      /* sub-buffers: a reference is held */
+    size_t offset;      /* within parent */
     cl_mem_properties *properties; /* as given, with its 0; NULL when none were given */
-    size_t properties_count;   /* words in it, the 0 included */
-    pthread_mutex_t lock;      /* of mappings, map_count and destructors */
+    size_t properties_count;       /* words in it, the 0 included */
+    pthread_mutex_t lock;          /* of mappings, map_count and destructors */
     struct sp_mapping *mappings;
     cl_uint map_count;
     struct sp_destructor *destructors; /* newest first: called in this order */

@@ -8,9 +8,10 @@
 #include "api/info.h"
 #include "runtime/context.h"
 
-#define HOST_PROPERTIES \
-    ((cl_command_queue_properties)(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE))
-#define DEVICE_PROPERTIES \
+#define HOST_PROPERTIES                                                                            \
+    ((cl_command_queue_properties)(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE |                        \
+                                   CL_QUEUE_PROFILING_ENABLE))
+#define DEVICE_PROPERTIES                                                                          \
     ((cl_command_queue_properties)(CL_QUEUE_ON_DEVICE | CL_QUEUE_ON_DEVICE_DEFAULT))
 
 static cl_int check_property_bits(cl_command_queue_properties bits)
@@ -60,9 +61,9 @@ static cl_int check_device(cl_context context, cl_device_id device)
     return CL_SUCCESS;
 }
 
-cl_command_queue CL_API_CALL clCreateCommandQueueWithProperties(
-    cl_context context, cl_device_id device, const cl_queue_properties *properties,
-    cl_int *errcode_ret)
+cl_command_queue CL_API_CALL
+clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
+                                   const cl_queue_properties *properties, cl_int *errcode_ret)
 {
     cl_command_queue queue = NULL;
     cl_command_queue_properties bits = 0;
@@ -134,10 +135,9 @@ cl_int CL_API_CALL clGetCommandQueueInfo(cl_command_queue command_queue,
         return SP_INFO_REPLY_VALUE(param_value_size, param_value, param_value_size_ret,
                                    cl_command_queue_properties, command_queue->properties);
     case CL_QUEUE_PROPERTIES_ARRAY:
-        return sp_info_reply(param_value_size, param_value, param_value_size_ret,
-                             command_queue->properties_array,
-                             command_queue->properties_count *
-                                 sizeof command_queue->properties_array[0]);
+        return sp_info_reply(
+            param_value_size, param_value, param_value_size_ret, command_queue->properties_array,
+            command_queue->properties_count * sizeof command_queue->properties_array[0]);
     case CL_QUEUE_DEVICE_DEFAULT:
         return SP_INFO_REPLY_VALUE(param_value_size, param_value, param_value_size_ret,
                                    cl_command_queue, NULL);

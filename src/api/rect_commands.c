@@ -27,8 +27,8 @@ static bool region_is_valid(const size_t *region)
     return region && region[0] && region[1] && region[2];
 }
 
-/* Checks one side against a memory of `limit` bytes: CL_INVALID_VALUE. `region` is valid; a pitch of 0
- * stands for rows, or slices, without gaps. */
+/* Checks one side against a memory of `limit` bytes: CL_INVALID_VALUE. `region` is valid; a pitch
+ * of 0 stands for rows, or slices, without gaps. */
 static cl_int rect_side_init(struct rect_side *side, const size_t *origin, const size_t *region,
                              size_t row_pitch, size_t slice_pitch, size_t limit)
 {
@@ -123,36 +123,38 @@ static cl_int enqueue_host_rect(cl_command_queue queue, cl_mem buffer, bool is_w
     return sp_command_enqueue(command, num_events, events, blocking, event);
 }
 
-cl_int CL_API_CALL clEnqueueReadBufferRect(
-    cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_read,
-    const size_t *buffer_origin, const size_t *host_origin, const size_t *region,
-    size_t buffer_row_pitch, size_t buffer_slice_pitch, size_t host_row_pitch,
-    size_t host_slice_pitch, void *ptr, cl_uint num_events_in_wait_list,
-    const cl_event *event_wait_list, cl_event *event)
+cl_int CL_API_CALL clEnqueueReadBufferRect(cl_command_queue command_queue, cl_mem buffer,
+                                           cl_bool blocking_read, const size_t *buffer_origin,
+                                           const size_t *host_origin, const size_t *region,
+                                           size_t buffer_row_pitch, size_t buffer_slice_pitch,
+                                           size_t host_row_pitch, size_t host_slice_pitch,
+                                           void *ptr, cl_uint num_events_in_wait_list,
+                                           const cl_event *event_wait_list, cl_event *event)
 {
-    const struct host_rect rect = {buffer_origin,      host_origin,    region,
-                                   buffer_row_pitch,   buffer_slice_pitch, host_row_pitch,
-                                   host_slice_pitch,   ptr};
+    const struct host_rect rect = {
+        buffer_origin,      host_origin,    region,           buffer_row_pitch,
+        buffer_slice_pitch, host_row_pitch, host_slice_pitch, ptr};
     return enqueue_host_rect(command_queue, buffer, false, blocking_read, &rect,
                              num_events_in_wait_list, event_wait_list, event);
 }
 
-cl_int CL_API_CALL clEnqueueWriteBufferRect(
-    cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_write,
-    const size_t *buffer_origin, const size_t *host_origin, const size_t *region,
-    size_t buffer_row_pitch, size_t buffer_slice_pitch, size_t host_row_pitch,
-    size_t host_slice_pitch, const void *ptr, cl_uint num_events_in_wait_list,
-    const cl_event *event_wait_list, cl_event *event)
+cl_int CL_API_CALL clEnqueueWriteBufferRect(cl_command_queue command_queue, cl_mem buffer,
+                                            cl_bool blocking_write, const size_t *buffer_origin,
+                                            const size_t *host_origin, const size_t *region,
+                                            size_t buffer_row_pitch, size_t buffer_slice_pitch,
+                                            size_t host_row_pitch, size_t host_slice_pitch,
+                                            const void *ptr, cl_uint num_events_in_wait_list,
+                                            const cl_event *event_wait_list, cl_event *event)
 {
-    const struct host_rect rect = {buffer_origin,      host_origin,    region,
-                                   buffer_row_pitch,   buffer_slice_pitch, host_row_pitch,
-                                   host_slice_pitch,   (void *)ptr};
+    const struct host_rect rect = {buffer_origin,    host_origin,        region,
+                                   buffer_row_pitch, buffer_slice_pitch, host_row_pitch,
+                                   host_slice_pitch, (void *)ptr};
     return enqueue_host_rect(command_queue, buffer, true, blocking_write, &rect,
                              num_events_in_wait_list, event_wait_list, event);
 }
 
-/* Whether stretches of `length` bytes that begin at a and at b and repeat every `period` bytes never
- * meet. */
+/* Whether stretches of `length` bytes that begin at a and at b and repeat every `period` bytes
+ * never meet. */
 static bool never_meet(uintptr_t a, uintptr_t b, size_t length, size_t period)
 {
     size_t a_phase = a % period, b_phase = b % period;
@@ -205,8 +207,8 @@ cl_int CL_API_CALL clEnqueueCopyBufferRect(cl_command_queue command_queue, cl_me
                                dst_buffer->size);
     if (error)
         return error;
-    if (src_buffer == dst_buffer && (src_side.row_pitch != dst_side.row_pitch ||
-                                     src_side.slice_pitch != dst_side.slice_pitch))
+    if (src_buffer == dst_buffer &&
+        (src_side.row_pitch != dst_side.row_pitch || src_side.slice_pitch != dst_side.slice_pitch))
         return CL_INVALID_VALUE;
     error = sp_wait_list_check(command_queue->context, num_events_in_wait_list, event_wait_list);
     if (error)

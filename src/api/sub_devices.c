@@ -10,7 +10,7 @@
 struct plan {
     enum sp_partition_kind kind;
     cl_uint count;
-    cl_uint *counts;                         /* compute units of each; NULL for NUMA. Owned */
+    cl_uint *counts;                          /* compute units of each; NULL for NUMA. Owned */
     cl_device_partition_property affinity[3]; /* the list that NUMA sub-devices report */
     const cl_device_partition_property *reported;
     size_t reported_count; /* words, the 0 included */

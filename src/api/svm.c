@@ -2,8 +2,8 @@
  *
  * An allocation is a region of the context's arena (svm/heap.h); its flags are those of
  * clSVMAlloc. All devices so far work in the host's memory, so mapping and migrating move
- * nothing: these commands hold their place in the queue's order. Copies and fills take any mix of SVM
- * and ordinary pointers. No state of its own, no lock.
+ * nothing: these commands hold their place in the queue's order. Copies and fills take any mix of
+ * SVM and ordinary pointers. No state of its own, no lock.
  */
 #include <string.h>
 
@@ -149,8 +149,8 @@ cl_int CL_API_CALL clEnqueueSVMMemcpy(cl_command_queue command_queue, cl_bool bl
     if (sp_ranges_overlap((uintptr_t)dst_ptr, size, (uintptr_t)src_ptr, size))
         return CL_MEM_COPY_OVERLAP;
 
-    struct sp_command *command = sp_command_create(command_queue, CL_COMMAND_SVM_MEMCPY,
-                                                   num_events_in_wait_list, 0, 0);
+    struct sp_command *command =
+        sp_command_create(command_queue, CL_COMMAND_SVM_MEMCPY, num_events_in_wait_list, 0, 0);
     if (!command)
         return CL_OUT_OF_HOST_MEMORY;
     sp_command_copy(command, dst_ptr, src_ptr, size);
@@ -175,16 +175,16 @@ cl_int CL_API_CALL clEnqueueSVMMemFill(cl_command_queue command_queue, void *svm
     if (error)
         return error;
 
-    struct sp_command *command = sp_command_create(command_queue, CL_COMMAND_SVM_MEMFILL,
-                                                   num_events_in_wait_list, 0, 0);
+    struct sp_command *command =
+        sp_command_create(command_queue, CL_COMMAND_SVM_MEMFILL, num_events_in_wait_list, 0, 0);
     if (!command)
         return CL_OUT_OF_HOST_MEMORY;
     sp_command_fill(command, svm_ptr, size, pattern, pattern_size);
     return sp_command_enqueue(command, num_events_in_wait_list, event_wait_list, false, event);
 }
 
-/* A command that only takes its place in the queue's order. Where nobody can tell whether it was there, none is
- * made: no event was asked for, and there is nothing to wait for. */
+/* A command that only takes its place in the queue's order. Where nobody can tell whether it was
+ * there, none is made: no event was asked for, and there is nothing to wait for. */
 static cl_int enqueue_without_work(cl_command_queue queue, cl_command_type type, bool blocking,
                                    cl_uint num_events, const cl_event *events, cl_event *event)
 {

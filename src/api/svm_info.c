@@ -33,10 +33,9 @@ cl_int CL_API_CALL clGetSVMPointerInfoSAMEPAGE(cl_context context, const void *s
         return SP_INFO_REPLY_VALUE(param_value_size, param_value, param_value_size_ret,
                                    cl_svm_mem_flags, region.flags);
     case CL_SVM_POINTER_PATH_SAMEPAGE:
-        return SP_INFO_REPLY_VALUE(param_value_size, param_value, param_value_size_ret,
-                                   cl_svm_path_samepage,
-                                   is_allocation ? CL_SVM_PATH_HOME_SAMEPAGE
-                                                 : CL_SVM_PATH_SYSTEM_SAMEPAGE);
+        return SP_INFO_REPLY_VALUE(
+            param_value_size, param_value, param_value_size_ret, cl_svm_path_samepage,
+            is_allocation ? CL_SVM_PATH_HOME_SAMEPAGE : CL_SVM_PATH_SYSTEM_SAMEPAGE);
     default:
         return CL_INVALID_VALUE;
     }

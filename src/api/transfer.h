@@ -8,8 +8,8 @@
 
 #include "runtime/command.h"
 
-/* Makes the command copy; nothing where there is nothing to copy, or where source and destination are the
- * same memory (a buffer over the application's own). */
+/* Makes the command copy; nothing where there is nothing to copy, or where source and destination
+ * are the same memory (a buffer over the application's own). */
 void sp_command_copy(struct sp_command *command, void *dst, const void *src, size_t bytes);
 
 /* Makes the command fill; the pattern was checked and is copied. */

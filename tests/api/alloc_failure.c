@@ -1,5 +1,5 @@
-/* Memory running out at every allocation in turn: each call then gives an error of its kind, nothing
- * crashes or hangs, and what went before still works.
+/* Memory running out at every allocation in turn: each call then gives an error of its kind,
+ * nothing crashes or hangs, and what went before still works.
  *
  * The program runs itself with SAMEPAGE_FAIL_ALLOC=1, 2, ... until a run needs fewer allocations
  * than that, which it tells by succeeding in all calls.
@@ -126,15 +126,15 @@ static void scenario(void)
         for (cl_uint i = 0; i < num_parts; i++)
             clReleaseDevice(parts[i]);
 
-    const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform,
-                                                0};
+    const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
+                                                (cl_context_properties)platform, 0};
     cl_context context = clCreateContext(properties, 1, &device, NULL, NULL, &error);
     if (!WORKED(error))
         return;
     WORKED(clSetContextDestructorCallback(context, context_notify, NULL));
     for (int i = 0; i < 2; i++) {
-        const cl_queue_properties list[] = {
-            CL_QUEUE_PROPERTIES, i ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0, 0};
+        const cl_queue_properties list[] = {CL_QUEUE_PROPERTIES,
+                                            i ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0, 0};
         cl_command_queue queue = clCreateCommandQueueWithProperties(context, device, list, &error);
         if (!WORKED(error))
             continue;

@@ -23,13 +23,13 @@ int main(void)
                 expected[offset + i] = pattern[i % size];
             cl_int result = clEnqueueFillBuffer(setup.queue, buffer, pattern, size, offset, bytes,
                                                 0, NULL, NULL);
-            CHECK_CL(result, offset % size == 0 && offset + bytes <= BYTES ? CL_SUCCESS
-                                                                          : CL_INVALID_VALUE);
+            CHECK_CL(result,
+                     offset % size == 0 && offset + bytes <= BYTES ? CL_SUCCESS : CL_INVALID_VALUE);
             if (result)
                 continue;
-            CHECK_CL(clEnqueueReadBuffer(setup.queue, buffer, CL_TRUE, 0, BYTES, out, 0, NULL,
-                                         NULL),
-                     CL_SUCCESS);
+            CHECK_CL(
+                clEnqueueReadBuffer(setup.queue, buffer, CL_TRUE, 0, BYTES, out, 0, NULL, NULL),
+                CL_SUCCESS);
             CHECK(memcmp(out, expected, BYTES) == 0);
         }
     }
@@ -37,8 +37,8 @@ int main(void)
         const void *pattern;
         size_t pattern_size, offset, size;
     } wrong[] = {
-        {NULL, 4, 0, 16},    {pattern, 0, 0, 16},         {pattern, 3, 0, 18},
-        {pattern, 256, 0, 256}, {pattern, 8, 4, 16},      {pattern, 8, 8, 12},
+        {NULL, 4, 0, 16},           {pattern, 0, 0, 16},           {pattern, 3, 0, 18},
+        {pattern, 256, 0, 256},     {pattern, 8, 4, 16},           {pattern, 8, 8, 12},
         {pattern, 4, 0, BYTES + 4}, {pattern, 4, SIZE_MAX - 3, 8},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)

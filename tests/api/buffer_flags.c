@@ -26,17 +26,27 @@ int main(void)
     check_setup(&setup);
     static char host[4096];
     const cl_mem_flags right[] = {
-        0, CL_MEM_READ_WRITE, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY, CL_MEM_ALLOC_HOST_PTR,
-        CL_MEM_HOST_READ_ONLY, CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_NO_ACCESS,
+        0,
+        CL_MEM_READ_WRITE,
+        CL_MEM_READ_ONLY,
+        CL_MEM_WRITE_ONLY,
+        CL_MEM_ALLOC_HOST_PTR,
+        CL_MEM_HOST_READ_ONLY,
+        CL_MEM_HOST_WRITE_ONLY,
+        CL_MEM_HOST_NO_ACCESS,
         CL_MEM_READ_ONLY | CL_MEM_HOST_WRITE_ONLY | CL_MEM_ALLOC_HOST_PTR,
     };
     for (size_t i = 0; i < sizeof right / sizeof right[0]; i++)
         CHECK_CL(create(right[i], 64, NULL), CL_SUCCESS);
     const cl_mem_flags wrong[] = {
-        CL_MEM_READ_WRITE | CL_MEM_READ_ONLY, CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY,
+        CL_MEM_READ_WRITE | CL_MEM_READ_ONLY,
+        CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY,
         CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS,
-        CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY, 1 << 6, (cl_mem_flags)1 << 40,
-        CL_MEM_SVM_FINE_GRAIN_BUFFER, CL_MEM_KERNEL_READ_AND_WRITE,
+        CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY,
+        1 << 6,
+        (cl_mem_flags)1 << 40,
+        CL_MEM_SVM_FINE_GRAIN_BUFFER,
+        CL_MEM_KERNEL_READ_AND_WRITE,
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         CHECK_CL(create(wrong[i], 64, NULL), CL_INVALID_VALUE);
@@ -57,9 +67,8 @@ int main(void)
     CHECK_CL(clGetMemObjectInfo(buffer, CL_MEM_PROPERTIES, 0, NULL, &size), CL_SUCCESS);
     CHECK(size == sizeof none);
     CHECK_CL(clReleaseMemObject(buffer), CL_SUCCESS);
-    CHECK_CL_NULL(
-        clCreateBufferWithProperties(setup.context, unknown, 0, 64, NULL, &check_error),
-        CL_INVALID_PROPERTY);
+    CHECK_CL_NULL(clCreateBufferWithProperties(setup.context, unknown, 0, 64, NULL, &check_error),
+                  CL_INVALID_PROPERTY);
 
     /* Copied at once; used in place. */
     memset(host, 1, sizeof host);
@@ -76,8 +85,8 @@ int main(void)
     CHECK_CL(clEnqueueWriteBuffer(setup.queue, used, CL_TRUE, 77, 1, &byte, 0, NULL, NULL),
              CL_SUCCESS);
     CHECK(host[77] == 9);
-    void *map = clEnqueueMapBuffer(setup.queue, used, CL_TRUE, CL_MAP_READ, 16, 16, 0, NULL, NULL,
-                                   &error);
+    void *map =
+        clEnqueueMapBuffer(setup.queue, used, CL_TRUE, CL_MAP_READ, 16, 16, 0, NULL, NULL, &error);
     CHECK_CL(error, CL_SUCCESS);
     CHECK(map == host + 16);
     CHECK_CL(clEnqueueUnmapMemObject(setup.queue, used, map, 0, NULL, NULL), CL_SUCCESS);
@@ -125,8 +134,8 @@ int main(void)
                  cases[i].write);
         const cl_map_flags flags[] = {CL_MAP_READ, CL_MAP_WRITE, CL_MAP_WRITE_INVALIDATE_REGION};
         for (int k = 0; k < 3; k++) {
-            map = clEnqueueMapBuffer(setup.queue, b, CL_TRUE, flags[k], 0, 8, 0, NULL, NULL,
-                                     &error);
+            map =
+                clEnqueueMapBuffer(setup.queue, b, CL_TRUE, flags[k], 0, 8, 0, NULL, NULL, &error);
             CHECK_CL(error, k == 0 ? cases[i].read : cases[i].write);
             if (map)
                 CHECK_CL(clEnqueueUnmapMemObject(setup.queue, b, map, 0, NULL, NULL), CL_SUCCESS);

@@ -125,12 +125,12 @@ int main(void)
     CHECK_CL(clEnqueueCopyBufferRect(setup.queue, a, a, origin, far, region, 16, 0, 32, 0, 0, NULL,
                                      NULL),
              CL_INVALID_VALUE);
-    CHECK_CL(clEnqueueCopyBufferRect(setup.queue, a, b, NULL, far, region, 0, 0, 0, 0, 0, NULL,
-                                     NULL),
-             CL_INVALID_VALUE);
-    CHECK_CL(clEnqueueCopyBufferRect(setup.queue, a, b, origin, far, NULL, 0, 0, 0, 0, 0, NULL,
-                                     NULL),
-             CL_INVALID_VALUE);
+    CHECK_CL(
+        clEnqueueCopyBufferRect(setup.queue, a, b, NULL, far, region, 0, 0, 0, 0, 0, NULL, NULL),
+        CL_INVALID_VALUE);
+    CHECK_CL(
+        clEnqueueCopyBufferRect(setup.queue, a, b, origin, far, NULL, 0, 0, 0, 0, 0, NULL, NULL),
+        CL_INVALID_VALUE);
     CHECK_CL(clReleaseMemObject(a), CL_SUCCESS);
     CHECK_CL(clReleaseMemObject(b), CL_SUCCESS);
     check_finish(&setup);

@@ -33,39 +33,39 @@ __attribute__((unused)) static void check_failed(const char *file, int line, con
     check_failures++;
 }
 
-#define CHECK(condition)                                                  \
-    do {                                                                  \
-        if (!(condition))                                                 \
-            check_failed(__FILE__, __LINE__, "not true: " #condition);    \
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            check_failed(__FILE__, __LINE__, "not true: " #condition);                             \
     } while (0)
 
 /* `call` gives an error code; it is to be `expected`. */
-#define CHECK_CL(call, expected)                                                            \
-    do {                                                                                    \
-        cl_int check_is = (call);                                                           \
-        if (check_is != (expected)) {                                                       \
-            check_failed(__FILE__, __LINE__, #call);                                        \
-            fprintf(stderr, "    gives %d, expected %s\n", (int)check_is, #expected);       \
-        }                                                                                   \
+#define CHECK_CL(call, expected)                                                                   \
+    do {                                                                                           \
+        cl_int check_is = (call);                                                                  \
+        if (check_is != (expected)) {                                                              \
+            check_failed(__FILE__, __LINE__, #call);                                               \
+            fprintf(stderr, "    gives %d, expected %s\n", (int)check_is, #expected);              \
+        }                                                                                          \
     } while (0)
 
 /* `call` ends in &check_error and is to give NULL with that error. */
-#define CHECK_CL_NULL(call, expected)                                                       \
-    do {                                                                                    \
-        check_error = 12345;                                                                \
-        CHECK((call) == NULL);                                                              \
-        if (check_error != (expected)) {                                                    \
-            check_failed(__FILE__, __LINE__, #call);                                        \
-            fprintf(stderr, "    gives %d, expected %s\n", (int)check_error, #expected);    \
-        }                                                                                   \
+#define CHECK_CL_NULL(call, expected)                                                              \
+    do {                                                                                           \
+        check_error = 12345;                                                                       \
+        CHECK((call) == NULL);                                                                     \
+        if (check_error != (expected)) {                                                           \
+            check_failed(__FILE__, __LINE__, #call);                                               \
+            fprintf(stderr, "    gives %d, expected %s\n", (int)check_error, #expected);           \
+        }                                                                                          \
     } while (0)
 
-#define REQUIRE(condition)                                                \
-    do {                                                                  \
-        if (!(condition)) {                                               \
-            check_failed(__FILE__, __LINE__, "needed: " #condition);      \
-            exit(1);                                                      \
-        }                                                                 \
+#define REQUIRE(condition)                                                                         \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            check_failed(__FILE__, __LINE__, "needed: " #condition);                               \
+            exit(1);                                                                               \
+        }                                                                                          \
     } while (0)
 
 #define REQUIRE_CL(call) REQUIRE((call) == CL_SUCCESS)
@@ -124,8 +124,8 @@ __attribute__((unused)) static void check_finish(struct check_setup *setup)
 __attribute__((unused)) static cl_int check_status(cl_event event)
 {
     cl_int status = 12345;
-    cl_int error = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
-                                  NULL);
+    cl_int error =
+        clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
     return error ? error : status;
 }
 

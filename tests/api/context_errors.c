@@ -33,7 +33,8 @@ int main(void)
     CHECK_CL(create(CL_CONTEXT_PLATFORM, p, 0x4321, 1), CL_INVALID_PROPERTY);
     CHECK_CL(create(CL_CONTEXT_PLATFORM, p, CL_CONTEXT_INTEROP_USER_SYNC, 7), CL_INVALID_PROPERTY);
 
-    CHECK_CL_NULL(clCreateContext(NULL, 1, &device, NULL, &platform, &check_error), CL_INVALID_VALUE);
+    CHECK_CL_NULL(clCreateContext(NULL, 1, &device, NULL, &platform, &check_error),
+                  CL_INVALID_VALUE);
     CHECK_CL_NULL(clCreateContext(NULL, 0, &device, NULL, NULL, &check_error), CL_INVALID_VALUE);
 
     /* A device twice counts once; a device that is none is refused. */
@@ -75,7 +76,8 @@ int main(void)
     CHECK_CL(clReleaseContext(context), CL_SUCCESS);
     CHECK_CL_NULL(clCreateContextFromType(list, CL_DEVICE_TYPE_CUSTOM, NULL, NULL, &check_error),
                   CL_DEVICE_NOT_FOUND);
-    CHECK_CL_NULL(clCreateContextFromType(list, 0, NULL, NULL, &check_error), CL_INVALID_DEVICE_TYPE);
+    CHECK_CL_NULL(clCreateContextFromType(list, 0, NULL, NULL, &check_error),
+                  CL_INVALID_DEVICE_TYPE);
     CHECK_CL_NULL(clCreateContextFromType(list, 1 << 24, NULL, NULL, &check_error),
                   CL_INVALID_DEVICE_TYPE);
     CHECK_CL_NULL(clCreateContextFromType(list, CL_DEVICE_TYPE_ALL, NULL, &platform, &check_error),

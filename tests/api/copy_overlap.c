@@ -12,12 +12,12 @@ int main(void)
         size_t src, dst, size;
         cl_int result;
     } cases[] = {
-        {0, 100, 100, CL_SUCCESS},           {100, 0, 100, CL_SUCCESS},
-        {0, 99, 100, CL_MEM_COPY_OVERLAP},   {99, 0, 100, CL_MEM_COPY_OVERLAP},
-        {50, 50, 100, CL_MEM_COPY_OVERLAP},  {50, 50, 0, CL_SUCCESS},
-        {0, 4096, 0, CL_SUCCESS},            {0, 4097, 0, CL_INVALID_VALUE},
-        {0, 4000, 97, CL_INVALID_VALUE},     {4000, 0, 97, CL_INVALID_VALUE},
-        {SIZE_MAX, 0, 2, CL_INVALID_VALUE},  {0, SIZE_MAX - 1, 2, CL_INVALID_VALUE},
+        {0, 100, 100, CL_SUCCESS},          {100, 0, 100, CL_SUCCESS},
+        {0, 99, 100, CL_MEM_COPY_OVERLAP},  {99, 0, 100, CL_MEM_COPY_OVERLAP},
+        {50, 50, 100, CL_MEM_COPY_OVERLAP}, {50, 50, 0, CL_SUCCESS},
+        {0, 4096, 0, CL_SUCCESS},           {0, 4097, 0, CL_INVALID_VALUE},
+        {0, 4000, 97, CL_INVALID_VALUE},    {4000, 0, 97, CL_INVALID_VALUE},
+        {SIZE_MAX, 0, 2, CL_INVALID_VALUE}, {0, SIZE_MAX - 1, 2, CL_INVALID_VALUE},
         {0, 1, SIZE_MAX, CL_INVALID_VALUE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)

@@ -1,5 +1,5 @@
-/* Callbacks come for each status that was asked for, also where it was reached before, and report an
- * error as such. */
+/* Callbacks come for each status that was asked for, also where it was reached before, and report
+ * an error as such. */
 #include "check.h"
 
 #include <pthread.h>

@@ -1,5 +1,6 @@
-/* An application that uses OpenCL may fork and exec: the child program works by itself, a child that only
- * exits leaves the parent's objects and threads alone, and open files do not leak into it. */
+/* An application that uses OpenCL may fork and exec: the child program works by itself, a child
+ * that only exits leaves the parent's objects and threads alone, and open files do not leak into
+ * it. */
 #include "check.h"
 
 #include <dirent.h>

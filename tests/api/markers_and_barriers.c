@@ -1,5 +1,5 @@
-/* In an out-of-order queue: a marker without a list waits for all before it, a barrier also holds back
- * all after it, and with a list only the list counts. */
+/* In an out-of-order queue: a marker without a list waits for all before it, a barrier also holds
+ * back all after it, and with a list only the list counts. */
 #include "check.h"
 
 #include <unistd.h>
@@ -100,9 +100,8 @@ int main(void)
     } types[] = {{false, CL_COMMAND_MARKER}, {true, CL_COMMAND_BARRIER}};
     for (int i = 0; i < 2; i++) {
         cl_command_type type = 0;
-        CHECK_CL(types[i].is_barrier
-                     ? clEnqueueBarrierWithWaitList(setup.queue, 0, NULL, &e[0])
-                     : clEnqueueMarkerWithWaitList(setup.queue, 0, NULL, &e[0]),
+        CHECK_CL(types[i].is_barrier ? clEnqueueBarrierWithWaitList(setup.queue, 0, NULL, &e[0])
+                                     : clEnqueueMarkerWithWaitList(setup.queue, 0, NULL, &e[0]),
                  CL_SUCCESS);
         CHECK_CL(clGetEventInfo(e[0], CL_EVENT_COMMAND_TYPE, sizeof type, &type, NULL), CL_SUCCESS);
         CHECK(type == types[i].type);

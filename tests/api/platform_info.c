@@ -15,9 +15,15 @@ int main(void)
 {
     cl_platform_id platform = check_platform();
     const cl_platform_info params[] = {
-        CL_PLATFORM_PROFILE,         CL_PLATFORM_VERSION,        CL_PLATFORM_NAME,
-        CL_PLATFORM_VENDOR,          CL_PLATFORM_EXTENSIONS,     CL_PLATFORM_HOST_TIMER_RESOLUTION,
-        CL_PLATFORM_NUMERIC_VERSION, CL_PLATFORM_ICD_SUFFIX_KHR, CL_PLATFORM_EXTENSIONS_WITH_VERSION,
+        CL_PLATFORM_PROFILE,
+        CL_PLATFORM_VERSION,
+        CL_PLATFORM_NAME,
+        CL_PLATFORM_VENDOR,
+        CL_PLATFORM_EXTENSIONS,
+        CL_PLATFORM_HOST_TIMER_RESOLUTION,
+        CL_PLATFORM_NUMERIC_VERSION,
+        CL_PLATFORM_ICD_SUFFIX_KHR,
+        CL_PLATFORM_EXTENSIONS_WITH_VERSION,
     };
     for (size_t i = 0; i < sizeof params / sizeof params[0]; i++)
         check_query(platform, params[i]);
@@ -43,9 +49,9 @@ int main(void)
     CHECK(length == strlen(text) + 1);
 
     cl_version version;
-    CHECK_CL(clGetPlatformInfo(platform, CL_PLATFORM_NUMERIC_VERSION, sizeof version, &version,
-                               NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clGetPlatformInfo(platform, CL_PLATFORM_NUMERIC_VERSION, sizeof version, &version, NULL),
+        CL_SUCCESS);
     CHECK(version == CL_MAKE_VERSION(3, 0, 0));
 
     CHECK_CL(clGetPlatformInfo(platform, 0x1234, sizeof text, text, NULL), CL_INVALID_VALUE);

@@ -16,8 +16,8 @@ int main(void)
     cl_event gate = clCreateUserEvent(setup.context, &error), events[3];
     REQUIRE_CL(error);
     cl_uint pattern = 3;
-    REQUIRE_CL(clEnqueueFillBuffer(setup.queue, buffer, &pattern, 4, 0, BYTES, 1, &gate,
-                                   &events[0]));
+    REQUIRE_CL(
+        clEnqueueFillBuffer(setup.queue, buffer, &pattern, 4, 0, BYTES, 1, &gate, &events[0]));
     REQUIRE_CL(clEnqueueMarkerWithWaitList(setup.queue, 0, NULL, &events[1]));
     REQUIRE(clEnqueueMapBuffer(setup.queue, buffer, CL_FALSE, CL_MAP_READ, 0, 4, 0, NULL,
                                &events[2], &error));
@@ -28,9 +28,9 @@ int main(void)
     CHECK_CL(clWaitForEvents(3, events), CL_SUCCESS);
     CHECK_CL(clGetDeviceAndHostTimer(setup.device, &after, &host), CL_SUCCESS);
 
-    const cl_profiling_info order[] = {
-        CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT, CL_PROFILING_COMMAND_START,
-        CL_PROFILING_COMMAND_END, CL_PROFILING_COMMAND_COMPLETE};
+    const cl_profiling_info order[] = {CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
+                                       CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END,
+                                       CL_PROFILING_COMMAND_COMPLETE};
     for (int e = 0; e < 3; e++) {
         cl_ulong last = before;
         for (int i = 0; i < 5; i++) {

@@ -1,11 +1,12 @@
-/* An in-order queue keeps its order through a chain of copies; an out-of-order queue keeps the order
- * that its events and barriers give. */
+/* An in-order queue keeps its order through a chain of copies; an out-of-order queue keeps the
+ * order that its events and barriers give. */
 #include "check.h"
 
 enum { STEPS = 200 };
 
 /* Each step copies one number to the next place; only in order does the last one get it. */
-static void check_chain(cl_command_queue_properties properties, bool with_events, bool with_barriers)
+static void check_chain(cl_command_queue_properties properties, bool with_events,
+                        bool with_barriers)
 {
     struct check_setup setup;
     check_setup_with(&setup, properties);
@@ -13,8 +14,8 @@ static void check_chain(cl_command_queue_properties properties, bool with_events
     cl_mem buffer = clCreateBuffer(setup.context, 0, (STEPS + 1) * 128, NULL, &error);
     REQUIRE_CL(error);
     cl_uint zero = 0, value = 0xabcdef, last = 0;
-    REQUIRE_CL(clEnqueueFillBuffer(setup.queue, buffer, &zero, 4, 0, (STEPS + 1) * 128, 0, NULL,
-                                   NULL));
+    REQUIRE_CL(
+        clEnqueueFillBuffer(setup.queue, buffer, &zero, 4, 0, (STEPS + 1) * 128, 0, NULL, NULL));
     REQUIRE_CL(clFinish(setup.queue));
 
     cl_event gate = clCreateUserEvent(setup.context, &error);
@@ -34,9 +35,9 @@ static void check_chain(cl_command_queue_properties properties, bool with_events
     }
     CHECK(check_status(event) > CL_COMPLETE);
     CHECK_CL(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
-    CHECK_CL(clEnqueueReadBuffer(setup.queue, buffer, CL_TRUE, STEPS * 128, 4, &last, 1, &event,
-                                 NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clEnqueueReadBuffer(setup.queue, buffer, CL_TRUE, STEPS * 128, 4, &last, 1, &event, NULL),
+        CL_SUCCESS);
     CHECK(last == value);
     CHECK_CL(clReleaseEvent(event), CL_SUCCESS);
     CHECK_CL(clReleaseEvent(gate), CL_SUCCESS);

@@ -6,18 +6,18 @@ static struct check_setup setup;
 static cl_uint context_count(void)
 {
     cl_uint value = 0;
-    CHECK_CL(clGetContextInfo(setup.context, CL_CONTEXT_REFERENCE_COUNT, sizeof value, &value,
-                              NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clGetContextInfo(setup.context, CL_CONTEXT_REFERENCE_COUNT, sizeof value, &value, NULL),
+        CL_SUCCESS);
     return value;
 }
 
 static cl_uint queue_count(void)
 {
     cl_uint value = 0;
-    CHECK_CL(clGetCommandQueueInfo(setup.queue, CL_QUEUE_REFERENCE_COUNT, sizeof value, &value,
-                                   NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clGetCommandQueueInfo(setup.queue, CL_QUEUE_REFERENCE_COUNT, sizeof value, &value, NULL),
+        CL_SUCCESS);
     return value;
 }
 

@@ -35,8 +35,8 @@ int main(void)
     static char host[4096];
     int is_destroyed = 0;
     cl_int error;
-    cl_mem parent = clCreateBuffer(setup.context, CL_MEM_USE_HOST_PTR | CL_MEM_READ_ONLY, 4096,
-                                   host, &error);
+    cl_mem parent =
+        clCreateBuffer(setup.context, CL_MEM_USE_HOST_PTR | CL_MEM_READ_ONLY, 4096, host, &error);
     REQUIRE_CL(error);
     CHECK_CL(clSetMemObjectDestructorCallback(parent, destroyed, &is_destroyed), CL_SUCCESS);
     cl_mem sub = create(parent, CL_MEM_HOST_READ_ONLY, 1024, 512, &error);
@@ -46,9 +46,9 @@ int main(void)
     size_t offset = 0, size = 0;
     cl_mem_flags flags = 0;
     void *host_ptr = NULL;
-    CHECK_CL(clGetMemObjectInfo(sub, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof associated, &associated,
-                                NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clGetMemObjectInfo(sub, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof associated, &associated, NULL),
+        CL_SUCCESS);
     CHECK_CL(clGetMemObjectInfo(sub, CL_MEM_OFFSET, sizeof offset, &offset, NULL), CL_SUCCESS);
     CHECK_CL(clGetMemObjectInfo(sub, CL_MEM_SIZE, sizeof size, &size, NULL), CL_SUCCESS);
     CHECK_CL(clGetMemObjectInfo(sub, CL_MEM_FLAGS, sizeof flags, &flags, NULL), CL_SUCCESS);

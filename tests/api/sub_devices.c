@@ -47,20 +47,20 @@ static void check_errors(void)
              CL_INVALID_DEVICE_PARTITION_COUNT);
     CHECK_CL(divide(CL_DEVICE_PARTITION_BY_COUNTS, units, 1, 0), CL_INVALID_DEVICE_PARTITION_COUNT);
     CHECK_CL(divide(CL_DEVICE_PARTITION_BY_COUNTS, -1, 0, 0), CL_INVALID_DEVICE_PARTITION_COUNT);
-    CHECK_CL(divide(CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN, CL_DEVICE_AFFINITY_DOMAIN_L1_CACHE, 0,
-                    0),
-             CL_INVALID_VALUE);
+    CHECK_CL(
+        divide(CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN, CL_DEVICE_AFFINITY_DOMAIN_L1_CACHE, 0, 0),
+        CL_INVALID_VALUE);
     CHECK_CL(divide(CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN, 0x4000, 0, 0), CL_INVALID_VALUE);
 }
 
 static void check_numa(void)
 {
     cl_device_affinity_domain domains = 0;
-    CHECK_CL(clGetDeviceInfo(root, CL_DEVICE_PARTITION_AFFINITY_DOMAIN, sizeof domains, &domains,
-                             NULL),
-             CL_SUCCESS);
-    const cl_device_partition_property list[] = {
-        CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN, CL_DEVICE_AFFINITY_DOMAIN_NEXT_PARTITIONABLE, 0};
+    CHECK_CL(
+        clGetDeviceInfo(root, CL_DEVICE_PARTITION_AFFINITY_DOMAIN, sizeof domains, &domains, NULL),
+        CL_SUCCESS);
+    const cl_device_partition_property list[] = {CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN,
+                                                 CL_DEVICE_AFFINITY_DOMAIN_NEXT_PARTITIONABLE, 0};
     cl_device_id nodes[64];
     cl_uint count = 0;
     cl_int error = clCreateSubDevices(root, list, 64, nodes, &count);
@@ -130,8 +130,8 @@ static void check_division(void)
     CHECK_CL(clReleaseCommandQueue(queue), CL_SUCCESS);
     CHECK_CL(clReleaseContext(context), CL_SUCCESS);
 
-    const cl_device_partition_property counts[] = {
-        CL_DEVICE_PARTITION_BY_COUNTS, 1, 1, CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0};
+    const cl_device_partition_property counts[] = {CL_DEVICE_PARTITION_BY_COUNTS, 1, 1,
+                                                   CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0};
     REQUIRE_CL(clCreateSubDevices(root, counts, units, parts, &count));
     CHECK(count == 2);
     CHECK_CL(clReleaseDevice(parts[0]), CL_SUCCESS);

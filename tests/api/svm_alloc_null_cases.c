@@ -9,8 +9,13 @@ int main(void)
     const cl_svm_mem_flags fine = CL_MEM_SVM_FINE_GRAIN_BUFFER;
 
     const cl_svm_mem_flags right[] = {
-        0, CL_MEM_READ_WRITE, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY, fine | CL_MEM_READ_WRITE,
-        fine | CL_MEM_SVM_ATOMICS, fine | CL_MEM_SVM_ATOMICS | CL_MEM_READ_WRITE,
+        0,
+        CL_MEM_READ_WRITE,
+        CL_MEM_READ_ONLY,
+        CL_MEM_WRITE_ONLY,
+        fine | CL_MEM_READ_WRITE,
+        fine | CL_MEM_SVM_ATOMICS,
+        fine | CL_MEM_SVM_ATOMICS | CL_MEM_READ_WRITE,
     };
     for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
         char *p = clSVMAlloc(context, right[i], 1000, 0);
@@ -19,9 +24,14 @@ int main(void)
         clSVMFree(context, p);
     }
     const cl_svm_mem_flags wrong[] = {
-        CL_MEM_SVM_ATOMICS, CL_MEM_READ_WRITE | CL_MEM_READ_ONLY,
-        CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY, CL_MEM_USE_HOST_PTR, CL_MEM_COPY_HOST_PTR,
-        CL_MEM_ALLOC_HOST_PTR, CL_MEM_HOST_NO_ACCESS, (cl_svm_mem_flags)1 << 33,
+        CL_MEM_SVM_ATOMICS,
+        CL_MEM_READ_WRITE | CL_MEM_READ_ONLY,
+        CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY,
+        CL_MEM_USE_HOST_PTR,
+        CL_MEM_COPY_HOST_PTR,
+        CL_MEM_ALLOC_HOST_PTR,
+        CL_MEM_HOST_NO_ACCESS,
+        (cl_svm_mem_flags)1 << 33,
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         CHECK(clSVMAlloc(context, wrong[i], 1000, 0) == NULL);

@@ -1,5 +1,5 @@
-/* Buffers over SVM (CL_MEM_USE_HOST_PTR): both are the same bytes, the buffer says that it uses SVM,
- * and its size is held against the allocation's. */
+/* Buffers over SVM (CL_MEM_USE_HOST_PTR): both are the same bytes, the buffer says that it uses
+ * SVM, and its size is held against the allocation's. */
 #include "check.h"
 
 int main(void)
@@ -34,14 +34,14 @@ int main(void)
     cl_uint pattern = 0x0a0a0a0a;
     CHECK_CL(clEnqueueFillBuffer(setup.queue, inner, &pattern, 4, 0, 1024, 0, NULL, NULL),
              CL_SUCCESS);
-    CHECK_CL(clEnqueueSVMMap(setup.queue, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, svm, 4096, 0, NULL,
-                             NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clEnqueueSVMMap(setup.queue, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, svm, 4096, 0, NULL, NULL),
+        CL_SUCCESS);
     CHECK(svm[3071] == 1 && svm[3072] == 10 && svm[4095] == 10);
     svm[1024] = 33;
     CHECK_CL(clEnqueueSVMUnmap(setup.queue, svm, 0, NULL, NULL), CL_SUCCESS);
-    char *map = clEnqueueMapBuffer(setup.queue, sub, CL_TRUE, CL_MAP_READ, 0, 1, 0, NULL, NULL,
-                                   &error);
+    char *map =
+        clEnqueueMapBuffer(setup.queue, sub, CL_TRUE, CL_MAP_READ, 0, 1, 0, NULL, NULL, &error);
     CHECK(map == svm + 1024 && *map == 33);
     CHECK_CL(clEnqueueUnmapMemObject(setup.queue, sub, map, 0, NULL, NULL), CL_SUCCESS);
 
@@ -49,9 +49,9 @@ int main(void)
                   CL_INVALID_BUFFER_SIZE);
     CHECK_CL_NULL(clCreateBuffer(setup.context, CL_MEM_COPY_HOST_PTR, 4097, svm, &check_error),
                   CL_INVALID_BUFFER_SIZE);
-    CHECK_CL_NULL(clCreateBuffer(setup.context, CL_MEM_USE_HOST_PTR, 1025, svm + 3072,
-                                 &check_error),
-                  CL_INVALID_BUFFER_SIZE);
+    CHECK_CL_NULL(
+        clCreateBuffer(setup.context, CL_MEM_USE_HOST_PTR, 1025, svm + 3072, &check_error),
+        CL_INVALID_BUFFER_SIZE);
     CHECK_CL(clReleaseMemObject(sub), CL_SUCCESS);
     CHECK_CL(clReleaseMemObject(copied), CL_SUCCESS);
     CHECK_CL(clReleaseMemObject(inner), CL_SUCCESS);

@@ -39,9 +39,9 @@ int main(void)
         const void *pattern;
         size_t pattern_size, size;
     } wrong[] = {
-        {NULL, pattern, 4, 16},      {svm, NULL, 4, 16},      {svm, pattern, 0, 16},
-        {svm, pattern, 3, 18},       {svm, pattern, 24, 48},  {svm, pattern, 256, 256},
-        {svm + 2, pattern, 4, 16},   {svm, pattern, 4, 18},
+        {NULL, pattern, 4, 16},    {svm, NULL, 4, 16},     {svm, pattern, 0, 16},
+        {svm, pattern, 3, 18},     {svm, pattern, 24, 48}, {svm, pattern, 256, 256},
+        {svm + 2, pattern, 4, 16}, {svm, pattern, 4, 18},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         CHECK_CL(clEnqueueSVMMemFill(setup.queue, wrong[i].p, wrong[i].pattern,

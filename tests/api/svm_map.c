@@ -61,11 +61,11 @@ int main(void)
     const size_t sizes[] = {0, BYTES - 64}, too_much[] = {0, BYTES - 63};
     const void *outside[] = {svm, &value};
     CHECK_CL(clEnqueueSVMMigrateMem(setup.queue, 2, pointers, sizes, 0, 0, NULL, NULL), CL_SUCCESS);
-    CHECK_CL(clEnqueueSVMMigrateMem(setup.queue, 2, pointers, NULL,
-                                    CL_MIGRATE_MEM_OBJECT_HOST |
-                                        CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED,
-                                    0, NULL, NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clEnqueueSVMMigrateMem(setup.queue, 2, pointers, NULL,
+                               CL_MIGRATE_MEM_OBJECT_HOST | CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED,
+                               0, NULL, NULL),
+        CL_SUCCESS);
     CHECK_CL(clEnqueueSVMMigrateMem(setup.queue, 2, pointers, too_much, 0, 0, NULL, NULL),
              CL_INVALID_VALUE);
     CHECK_CL(clEnqueueSVMMigrateMem(setup.queue, 2, outside, sizes, 0, 0, NULL, NULL),

@@ -30,8 +30,8 @@ int main(void)
                 memset(expected, 0xcc, size + 64);
                 memcpy(expected + 3, memory[from] + k, size);
                 cl_bool blocking = (from + to + (int)k) % 2 ? CL_TRUE : CL_FALSE;
-                CHECK_CL(clEnqueueSVMMemcpy(setup.queue, blocking, memory[to] + 3,
-                                            memory[from] + k, size, 0, NULL, NULL),
+                CHECK_CL(clEnqueueSVMMemcpy(setup.queue, blocking, memory[to] + 3, memory[from] + k,
+                                            size, 0, NULL, NULL),
                          CL_SUCCESS);
                 if (!blocking)
                     CHECK_CL(clFinish(setup.queue), CL_SUCCESS);

@@ -13,9 +13,9 @@ int main(void)
     REQUIRE(info != NULL);
     CHECK(clGetExtensionFunctionAddressForPlatform(setup.platform, "clNoSuchFunction") == NULL);
     char extensions[4096];
-    CHECK_CL(clGetDeviceInfo(setup.device, CL_DEVICE_EXTENSIONS, sizeof extensions, extensions,
-                             NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clGetDeviceInfo(setup.device, CL_DEVICE_EXTENSIONS, sizeof extensions, extensions, NULL),
+        CL_SUCCESS);
     CHECK(strstr(extensions, CL_SAMEPAGE_SVM_INFO_EXTENSION_NAME));
 
     const cl_svm_mem_flags flags = CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER;
@@ -51,9 +51,9 @@ int main(void)
     CHECK_CL(info(setup.context, svm, 1, sizeof size, &size, NULL), CL_INVALID_VALUE);
     CHECK_CL(info(setup.context, NULL, CL_SVM_POINTER_PATH_SAMEPAGE, sizeof path, &path, NULL),
              CL_INVALID_VALUE);
-    CHECK_CL(info((cl_context)setup.device, svm, CL_SVM_POINTER_PATH_SAMEPAGE, sizeof path, &path,
-                  NULL),
-             CL_INVALID_CONTEXT);
+    CHECK_CL(
+        info((cl_context)setup.device, svm, CL_SVM_POINTER_PATH_SAMEPAGE, sizeof path, &path, NULL),
+        CL_INVALID_CONTEXT);
     clSVMFree(setup.context, svm);
     CHECK_CL(info(setup.context, svm, CL_SVM_POINTER_SIZE_SAMEPAGE, sizeof size, &size, NULL),
              CL_INVALID_VALUE);

@@ -10,6 +10,7 @@ set(SP_API_TESTS_OBJECTS
   device_info
   event_callbacks
   fork_exec
+  icd_version_2
   map_flags
   markers_and_barriers
   migrate_buffers
@@ -30,5 +31,6 @@ set(SP_API_TESTS_OBJECTS
   svm_pointer_info
   thread_safety
   user_event_chain
+  vendor_file
   wrong_handles
 )

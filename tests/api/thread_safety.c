@@ -1,5 +1,5 @@
-/* Many threads on one context: queues of their own and one that is shared, buffers, SVM, events, and
- * waits across threads. */
+/* Many threads on one context: queues of their own and one that is shared, buffers, SVM, events,
+ * and waits across threads. */
 #include "check.h"
 
 #include <pthread.h>
@@ -37,8 +37,8 @@ static void *work(void *argument)
         cl_event filled = NULL, copied = NULL;
         cl_command_queue queue = round % 3 ? own : shared;
         REQUIRE_CL(clEnqueueSVMMemFill(queue, svm, &pattern, 4, BYTES, 0, NULL, &filled));
-        REQUIRE_CL(clEnqueueWriteBuffer(queue, buffer, CL_FALSE, 0, BYTES, svm, 1, &filled,
-                                        &copied));
+        REQUIRE_CL(
+            clEnqueueWriteBuffer(queue, buffer, CL_FALSE, 0, BYTES, svm, 1, &filled, &copied));
         cl_event other = publish(filled);
         if (other) {
             cl_event both[] = {copied, other};

@@ -39,9 +39,9 @@ int main(void)
     check_setup(&setup);
     cl_int error;
     for (int out_of_order = 0; out_of_order < 2; out_of_order++) {
-        cl_command_queue queue = clCreateCommandQueue(
-            setup.context, setup.device,
-            out_of_order ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0, &error);
+        cl_command_queue queue =
+            clCreateCommandQueue(setup.context, setup.device,
+                                 out_of_order ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0, &error);
         REQUIRE_CL(error);
         check_chain(&setup, queue, CL_COMPLETE);
         check_chain(&setup, queue, -5);

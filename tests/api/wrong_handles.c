@@ -1,4 +1,5 @@
-/* A handle that is NULL, or of the wrong kind, gets the error of the kind that was wanted, everywhere. */
+/* A handle that is NULL, or of the wrong kind, gets the error of the kind that was wanted,
+ * everywhere. */
 #include "check.h"
 
 /* An object of each kind, as a wrong handle for the others; and NULL. */
@@ -10,20 +11,20 @@ static char room[256];
 static size_t zero3[3], one3[3] = {1, 1, 1};
 
 /* Runs `call` with `wrong` as each handle but those of the kind itself. */
-#define EACH(kind, call, expected)                        \
-    for (int i = 0; i < NUM_HANDLES; i++) {               \
-        kind wrong = (kind)handles[i];                    \
-        if (handles[i] == skipped)                        \
-            continue;                                     \
-        CHECK_CL(call, expected);                         \
+#define EACH(kind, call, expected)                                                                 \
+    for (int i = 0; i < NUM_HANDLES; i++) {                                                        \
+        kind wrong = (kind)handles[i];                                                             \
+        if (handles[i] == skipped)                                                                 \
+            continue;                                                                              \
+        CHECK_CL(call, expected);                                                                  \
     }
 
-#define EACH_NULL(kind, call, expected)                   \
-    for (int i = 0; i < NUM_HANDLES; i++) {               \
-        kind wrong = (kind)handles[i];                    \
-        if (handles[i] == skipped)                        \
-            continue;                                     \
-        CHECK_CL_NULL(call, expected);                    \
+#define EACH_NULL(kind, call, expected)                                                            \
+    for (int i = 0; i < NUM_HANDLES; i++) {                                                        \
+        kind wrong = (kind)handles[i];                                                             \
+        if (handles[i] == skipped)                                                                 \
+            continue;                                                                              \
+        CHECK_CL_NULL(call, expected);                                                             \
     }
 
 static void check_devices(void)
@@ -55,11 +56,10 @@ static void check_contexts(void)
     EACH_NULL(cl_context, clCreateUserEvent(wrong, &check_error), CL_INVALID_CONTEXT)
     EACH_NULL(cl_context, clCreateCommandQueue(wrong, setup.device, 0, &check_error),
               CL_INVALID_CONTEXT)
-    EACH_NULL(cl_context, clCreateSampler(wrong, CL_TRUE, CL_ADDRESS_CLAMP, CL_FILTER_NEAREST,
-                                          &check_error),
+    EACH_NULL(cl_context,
+              clCreateSampler(wrong, CL_TRUE, CL_ADDRESS_CLAMP, CL_FILTER_NEAREST, &check_error),
               CL_INVALID_CONTEXT)
-    EACH(cl_context,
-         clGetSupportedImageFormats(wrong, 0, CL_MEM_OBJECT_IMAGE2D, 0, NULL, &count),
+    EACH(cl_context, clGetSupportedImageFormats(wrong, 0, CL_MEM_OBJECT_IMAGE2D, 0, NULL, &count),
          CL_INVALID_CONTEXT)
     EACH(cl_context, clSVMAlloc(wrong, 0, 64, 0) == NULL ? CL_SUCCESS : 1, CL_SUCCESS)
 }
@@ -121,8 +121,8 @@ static void check_buffers(void)
     EACH(cl_mem, clRetainMemObject(wrong), CL_INVALID_MEM_OBJECT)
     EACH(cl_mem, clReleaseMemObject(wrong), CL_INVALID_MEM_OBJECT)
     EACH(cl_mem, clGetMemObjectInfo(wrong, CL_MEM_SIZE, 8, room, NULL), CL_INVALID_MEM_OBJECT)
-    EACH_NULL(cl_mem, clCreateSubBuffer(wrong, 0, CL_BUFFER_CREATE_TYPE_REGION, &region,
-                                        &check_error),
+    EACH_NULL(cl_mem,
+              clCreateSubBuffer(wrong, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &check_error),
               CL_INVALID_MEM_OBJECT)
     EACH(cl_mem, clEnqueueReadBuffer(queue, wrong, 1, 0, 4, room, 0, NULL, NULL),
          CL_INVALID_MEM_OBJECT)
@@ -140,11 +140,13 @@ static void check_buffers(void)
     EACH_NULL(cl_mem,
               clEnqueueMapBuffer(queue, wrong, 1, CL_MAP_READ, 0, 4, 0, NULL, NULL, &check_error),
               CL_INVALID_MEM_OBJECT)
-    EACH(cl_mem, clEnqueueReadBufferRect(queue, wrong, 1, zero3, zero3, one3, 0, 0, 0, 0, room, 0,
-                                         NULL, NULL),
+    EACH(cl_mem,
+         clEnqueueReadBufferRect(queue, wrong, 1, zero3, zero3, one3, 0, 0, 0, 0, room, 0, NULL,
+                                 NULL),
          CL_INVALID_MEM_OBJECT)
-    EACH(cl_mem, clEnqueueCopyBufferRect(queue, wrong, buffer, zero3, zero3, one3, 0, 0, 0, 0, 0,
-                                         NULL, NULL),
+    EACH(cl_mem,
+         clEnqueueCopyBufferRect(queue, wrong, buffer, zero3, zero3, one3, 0, 0, 0, 0, 0, NULL,
+                                 NULL),
          CL_INVALID_MEM_OBJECT)
     EACH(cl_mem, clGetImageInfo(wrong, CL_IMAGE_WIDTH, 8, room, NULL), CL_INVALID_MEM_OBJECT)
 }
@@ -170,8 +172,7 @@ static void check_events(void)
          CL_INVALID_EVENT_WAIT_LIST)
     EACH(cl_event, clEnqueueBarrierWithWaitList(setup.queue, 1, &wrong, NULL),
          CL_INVALID_EVENT_WAIT_LIST)
-    EACH(cl_event,
-         clEnqueueReadBuffer(setup.queue, handles[4], 1, 0, 4, room, 1, &wrong, NULL),
+    EACH(cl_event, clEnqueueReadBuffer(setup.queue, handles[4], 1, 0, 4, room, 1, &wrong, NULL),
          CL_INVALID_EVENT_WAIT_LIST)
 }
 
