@@ -44,6 +44,10 @@ enum sp_work_kind {
     SP_WORK_COPY_RECT,
     SP_WORK_FILL,
     SP_WORK_CALL, /* a function of the host on a thread of the device: native kernels */
+    /* Only for devices with memory of their own (sp_device_info.own_memory): */
+    SP_WORK_BIND,     /* makes a range of the window usable on the device */
+    SP_WORK_UNBIND,   /* the range becomes inaccessible there; its private backing is freed */
+    SP_WORK_TRANSFER, /* copies a range of the window from one agent's backing to another's */
 };
 
 #define SP_MAX_PATTERN_BYTES 128u /* the largest fill pattern: long16 */
@@ -83,6 +87,13 @@ struct sp_work {
             void (*function)(void *argument);
             void *argument;
         } call;
+        struct {
+            uintptr_t start; /* bind, unbind: whole granules (SP_GRANULE_BYTES). transfer: any bytes */
+            size_t bytes;
+            bool is_home; /* bind: to the host's pages, which all agents see; else to zeroed memory of the device */
+            uint32_t source, destination; /* transfer: agents; this device is one of them, and
+                                             bound there where it is */
+        } range;
     };
 
     /* Called when the device begins; may be NULL. Exactly once, before `finished`. */
@@ -138,8 +149,9 @@ struct sp_device_info {
 enum sp_partition_kind { SP_PARTITION_UNITS, SP_PARTITION_NUMA };
 
 struct sp_device_ops {
-    /* Hands `work` over. Never fails, never blocks for long: errors reach work->finished. Works without
-     * dependencies between them may run at once and in any order. */
+    /* Hands `work` over. Never fails, never blocks for long: errors reach work->finished. A device in the
+     * host's memory may run works at once and in any order; a device with own memory runs them one after
+     * another in the order in which they were submitted. */
     void (*submit)(struct sp_device *device, struct sp_work *work);
 
     /* Waits until `gate` is open. Meanwhile the thread may run submitted works of `stream`, and only of
@@ -177,6 +189,11 @@ struct sp_device {
     const struct sp_device_ops *ops;
     struct sp_device_info info;
     struct sp_device *root; /* itself, or the device that it is a part of */
+    uint32_t agent;         /* whose memory it works in: 0 the host's, else its own */
+    /* Own memory only, set by the runtime before the first work: called once each time that the device's
+     * process has died, before any of its works is finished with -EIO. From its return on the device
+     * accepts works again, with nothing bound and all memory of it gone. */
+    void (*lost)(struct sp_device *device, const char *reason);
 };
 
 /* A driver finds its devices once. They live as long as the process. */
@@ -187,5 +204,8 @@ struct sp_driver {
 };
 
 extern const struct sp_driver sp_cpu_driver;
+
+/* The devices that live in processes of their own, as SAMEPAGE_DEVICES names them. */
+extern const struct sp_driver sp_client_driver;
 
 #endif

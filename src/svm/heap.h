@@ -32,6 +32,10 @@ int sp_window_init(void);
 /* Its start and length in bytes. */
 void sp_window_range(uintptr_t *start, size_t *bytes);
 
+/* The memory file behind host pages that devices with own memory must reach: byte n of it is byte n of
+ * the window. Made at the first call; -1 when that fails. It stays open and is the window's. */
+int sp_window_file(void);
+
 static inline bool sp_window_holds_range(uintptr_t window, size_t window_bytes, uintptr_t address)
 {
     return address - window < window_bytes;

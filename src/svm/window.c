@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "util/alloc.h"
 
@@ -43,7 +44,8 @@ static struct {
     struct extent *extents;  /* sorted by address */
     size_t num_extents, max_extents;
     size_t num_spans;        /* taken and not given back */
-} window = {.lock = PTHREAD_RWLOCK_INITIALIZER};
+    int file;                /* host pages that other processes map; -1: not made yet */
+} window = {.lock = PTHREAD_RWLOCK_INITIALIZER, .file = -1};
 
 /* As a hint, not as a demand: a system call that is intercepted (by a sanitizer, say) may refuse or drop
  * an address, and what comes back is checked anyway. */
@@ -124,6 +126,22 @@ void sp_window_range(uintptr_t *start, size_t *bytes)
 {
     *start = (uintptr_t)window.start;
     *bytes = window.granules * SP_GRANULE_BYTES;
+}
+
+int sp_window_file(void)
+{
+    pthread_rwlock_wrlock(&window.lock);
+    if (window.file < 0 && window.start && !sp_alloc_may_fail()) {
+        int file = memfd_create("samepage-window", MFD_CLOEXEC);
+        if (file >= 0 && ftruncate(file, (off_t)(window.granules * SP_GRANULE_BYTES))) {
+            close(file);
+            file = -1;
+        }
+        window.file = file;
+    }
+    int file = window.file;
+    pthread_rwlock_unlock(&window.lock);
+    return file;
 }
 
 /* Makes sure that giving back never fails: every span that is taken may become an extent of its own, this
