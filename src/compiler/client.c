@@ -28,6 +28,7 @@
 
 #include "compiler/spawn.h"
 #include "util/alloc.h"
+#include "util/thread.h"
 #include "util/time.h"
 
 /* samepage-cc keeps the time limit itself; the library waits this much longer before it gives up. */
@@ -40,6 +41,9 @@
 #define MAX_SECONDS (24u * 60 * 60)
 #define MAX_MEMORY_MIB (UINT64_C(16) << 20)
 
+/* The stack of the thread that starts samepage-cc. */
+#define START_STACK_BYTES (128u << 10)
+
 /* The first read of a reply's body; it grows with what really arrives, not with what is announced. */
 #define FIRST_BODY_BYTES (UINT64_C(256) << 10)
 
@@ -50,6 +54,7 @@ static struct {
     unsigned requests;   /* under way */
     char *path;          /* of samepage-cc; NULL until it is asked for */
     bool has_atfork;
+    bool is_starting;    /* a thread is about to start samepage-cc */
 } client = {.lock = PTHREAD_MUTEX_INITIALIZER, .control = -1};
 
 /* --- What the environment says ------------------------------------------------------------------- */
@@ -155,6 +160,7 @@ static void after_fork_in_child(void)
     client.control = -1;
     client.generation++;
     client.requests = 0;
+    client.is_starting = false;
     pthread_mutex_unlock(&client.lock);
 }
 
@@ -208,10 +214,22 @@ static void close_control_locked(void)
     client.control = -1;
 }
 
+static void *start_thread(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&client.lock);
+    client.is_starting = false;
+    (void)start_locked();
+    pthread_mutex_unlock(&client.lock);
+    return NULL;
+}
+
 void sp_compiler_start(void)
 {
     pthread_mutex_lock(&client.lock);
-    (void)start_locked();
+    /* On a thread of its own: loading a program takes up to milliseconds, which the caller need not wait. */
+    if (client.control < 0 && !client.is_starting && !sp_alloc_may_fail())
+        client.is_starting = sp_thread_start_detached(start_thread, NULL, START_STACK_BYTES) == 0;
     pthread_mutex_unlock(&client.lock);
 }
 

@@ -112,6 +112,8 @@ static struct {
     struct unit *first, *last;
     unsigned num_threads;
     unsigned max_threads;  /* 0: not known yet */
+    unsigned busy;         /* threads with a unit */
+    unsigned demands;      /* units that run in the thread of who needs them */
     unsigned generation;   /* counts forks on the way to this process */
     bool has_atfork;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
@@ -128,7 +130,7 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
-    pool.num_threads = 0;
+    pool.num_threads = pool.busy = pool.demands = 0;
     pool.generation++;
     pthread_cond_init(&pool.moved, NULL);
     pthread_mutex_unlock(&pool.lock);
@@ -270,11 +272,18 @@ static void *pool_thread(void *unused)
     (void)unused;
     pthread_mutex_lock(&pool.lock);
     while (pool.first) {
+        if (pool.busy && pool.busy + pool.demands >= pool.max_threads) {
+            /* Who waits for code goes first: it has a thread of its own, and needs a processor. */
+            pthread_cond_wait(&pool.moved, &pool.lock);
+            continue;
+        }
         struct unit *unit = pool.first;
         claim(unit);
+        pool.busy++;
         pthread_mutex_unlock(&pool.lock);
         run_unit(unit);
         pthread_mutex_lock(&pool.lock);
+        pool.busy--;
     }
     pool.num_threads--;
     pthread_mutex_unlock(&pool.lock);
@@ -315,10 +324,13 @@ static int wait_for_unit(struct unit *unit, char **log)
                        (unit->state == UNIT_FAILED && !ran_here && unit->error != -EIO);
         if (may_run) {
             claim(unit);
+            pool.demands++;
             pthread_mutex_unlock(&pool.lock);
             run_unit(unit);
             ran_here = true;
             pthread_mutex_lock(&pool.lock);
+            pool.demands--;
+            pthread_cond_broadcast(&pool.moved);
         } else if (unit->state == UNIT_RUNNING) {
             pthread_cond_wait(&pool.moved, &pool.lock);
         } else {

@@ -6,6 +6,7 @@ set(SP_API_TESTS_PROGRAM
   kernel_non_uniform
   kernel_queries
   kernel_special_code
+  kernel_sub_device
   kernel_suggested_size
   kernel_svm_args
   kernel_task_native
