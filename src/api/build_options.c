@@ -1,11 +1,11 @@
-/* See build_options.h. A table says which options exist, where each is allowed, and who is told of it; the
- * rest is cutting a string into words as a shell would.
+/* See build_options.h. A table says which options exist, where each is allowed, and who is told of
+ * it; the rest is cutting a string into words as a shell would.
  *
- * Words are divided by blanks. Double quotes keep blanks together and go away; a backslash makes a quote,
- * a backslash or a blank an ordinary character. Called by program_build.c; no state.
+ * Words are divided by blanks. Double quotes keep blanks together and go away; a backslash makes a
+ * quote, a backslash or a blank an ordinary character. Called by program_build.c; no state.
  *
- * Sources: OpenCL 3.0 API, sections "Compiler Options" and "Linker Options"; -cl-std=CL1.0 from OpenCL
- * 1.0; -cl-strict-aliasing, deprecated since 1.1, and -g are accepted.
+ * Sources: OpenCL 3.0 API, sections "Compiler Options" and "Linker Options"; -cl-std=CL1.0 from
+ * OpenCL 1.0; -cl-strict-aliasing, deprecated since 1.1, and -g are accepted.
  */
 #include "api/build_options.h"
 
@@ -67,7 +67,7 @@ struct parser {
     bool enable_link_options;
 };
 
-/* --- Words --------------------------------------------------------------------------------------- */
+/* --- Words --------------------------------------------------------------------------------- */
 
 static cl_int invalid(enum sp_build_options_use use)
 {
@@ -144,7 +144,7 @@ static cl_int add_link_word(struct sp_build_options *options, char *word)
     return append(&options->link_words, &options->num_link_words, word);
 }
 
-/* --- Options with a value ------------------------------------------------------------------------ */
+/* --- Options with a value ------------------------------------------------------------------ */
 
 /* -D name, -Dname, with or without =definition. */
 static cl_int take_macro(struct parser *parser, const char *macro)
@@ -214,7 +214,7 @@ static cl_int take_language(struct parser *parser, const char *name)
     return invalid(parser->use);
 }
 
-/* --- The table ----------------------------------------------------------------------------------- */
+/* --- The table ----------------------------------------------------------------------------- */
 
 static const struct known_option *find_known(enum sp_build_options_use use, const char *word)
 {
@@ -278,7 +278,8 @@ cl_int sp_build_options_parse(enum sp_build_options_use use, const char *text,
             return error;
     }
     if (parser.enable_link_options && !options->create_library) {
-        options->wrong = sp_strdup("-enable-link-options is for libraries: it needs -create-library.");
+        options->wrong =
+            sp_strdup("-enable-link-options is for libraries: it needs -create-library.");
         return invalid(use);
     }
     options->language = parser.language->version;

@@ -19,11 +19,11 @@ struct sp_build_options {
     uint32_t num_compile_words;
     char **link_words; /* owned; for linking and code generation */
     uint32_t num_link_words;
-    unsigned language;      /* OpenCL C version times 100: 100, 110, 120, 200, 300 */
-    bool has_folders;       /* -I was given */
-    bool uniform_groups;    /* -cl-uniform-work-group-size */
-    bool kernel_arg_info;   /* -cl-kernel-arg-info */
-    bool create_library;    /* -create-library */
+    unsigned language;    /* OpenCL C version times 100: 100, 110, 120, 200, 300 */
+    bool has_folders;     /* -I was given */
+    bool uniform_groups;  /* -cl-uniform-work-group-size */
+    bool kernel_arg_info; /* -cl-kernel-arg-info */
+    bool create_library;  /* -create-library */
     char *wrong; /* owned; set with an invalid-options error: one sentence for people, or NULL */
 };
 
@@ -33,8 +33,8 @@ struct sp_build_options {
 cl_int sp_build_options_parse(enum sp_build_options_use use, const char *text,
                               struct sp_build_options *options);
 
-/* Adds the current folder to those that are searched for included files, after all others. False when
- * out of memory. */
+/* Adds the current folder to those that are searched for included files, after all others. False
+ * when out of memory. */
 bool sp_build_options_search_here(struct sp_build_options *options);
 
 void sp_build_options_finish(struct sp_build_options *options);

@@ -1,9 +1,10 @@
-/* Launches: clEnqueueNDRangeKernel, clEnqueueTask, clEnqueueNativeKernel, and the local size that would be
- * chosen.
+/* Launches: clEnqueueNDRangeKernel, clEnqueueTask, clEnqueueNativeKernel, and the local size that
+ * would be chosen.
  *
- * The one fast path of the API: checks read the queue, the kernel and the device; one allocation holds the
- * command with a copy of the argument block behind it; the only lock is the queue's. Checks come in the
- * order of the specification's list of errors; the first one that fails decides, and nothing was changed by then.
+ * The one fast path of the API: checks read the queue, the kernel and the device; one allocation
+ * holds the command with a copy of the argument block behind it; the only lock is the queue's.
+ * Checks come in the order of the specification's list of errors; the first one that fails decides,
+ * and nothing was changed by then.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 #define MAX_DIMENSIONS 3u
 
-/* --- Checks -------------------------------------------------------------------------------------- */
+/* --- Checks -------------------------------------------------------------------------------- */
 
 /* Queue and kernel, and what the kernel is on that queue's device. */
 static cl_int check_objects(cl_command_queue queue, cl_kernel kernel,
@@ -27,7 +28,8 @@ static cl_int check_objects(cl_command_queue queue, cl_kernel kernel,
         return CL_INVALID_COMMAND_QUEUE;
     if (!sp_object_is(kernel, SP_OBJECT_KERNEL))
         return CL_INVALID_KERNEL;
-    /* A kernel of another context has no target on this device, or the wrong one: that is said first. */
+    /* A kernel of another context has no target on this device, or the wrong one: that is said
+     * first. */
     if (kernel->context != queue->context)
         return CL_INVALID_CONTEXT;
     *target = sp_kernel_target_find(kernel, queue->device);
@@ -161,7 +163,7 @@ static cl_int check_local_memory(cl_kernel kernel, const struct sp_device *devic
     return bytes > device->info.local_memory_bytes ? CL_OUT_OF_RESOURCES : CL_SUCCESS;
 }
 
-/* --- Kernels ------------------------------------------------------------------------------------- */
+/* --- Kernels ------------------------------------------------------------------------------- */
 
 /* The command keeps the kernel, and so its code, and the buffers alive. */
 static void use_objects(struct sp_command *command, cl_kernel kernel)
@@ -277,7 +279,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSizeKHR(
     return error;
 }
 
-/* --- Functions of the host ----------------------------------------------------------------------- */
+/* --- Functions of the host ----------------------------------------------------------------- */
 
 static cl_int check_native(cl_command_queue queue, void(CL_CALLBACK *user_func)(void *),
                            const void *args, size_t args_bytes, cl_uint num_mems,
@@ -315,13 +317,12 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueNativeKernel(
     cl_int error = check_native(command_queue, user_func, args, cb_args, num_mem_objects, mem_list,
                                 args_mem_loc);
     if (!error)
-        error = sp_wait_list_check(command_queue->context, num_events_in_wait_list,
-                                   event_wait_list);
+        error =
+            sp_wait_list_check(command_queue->context, num_events_in_wait_list, event_wait_list);
     if (error)
         return error;
-    struct sp_command *command =
-        sp_command_create(command_queue, CL_COMMAND_NATIVE_KERNEL, num_events_in_wait_list,
-                          num_mem_objects, cb_args);
+    struct sp_command *command = sp_command_create(
+        command_queue, CL_COMMAND_NATIVE_KERNEL, num_events_in_wait_list, num_mem_objects, cb_args);
     if (!command)
         return CL_OUT_OF_HOST_MEMORY;
     if (cb_args)

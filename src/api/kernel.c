@@ -1,9 +1,9 @@
-/* Kernels: making, copying and ending them, and their way to code. Arguments are in kernel_args.c, queries in
- * kernel_info.c, launches in enqueue_kernel.c.
+/* Kernels: making, copying and ending them, and their way to code. Arguments are in kernel_args.c,
+ * queries in kernel_info.c, launches in enqueue_kernel.c.
  *
- * A kernel keeps the executables that it was created from, one for each device that its program was built
- * for, and so what a command of it needs: the program may be built anew only once the application has let
- * all kernels go, but their commands may still run then.
+ * A kernel keeps the executables that it was created from, one for each device that its program was
+ * built for, and so what a command of it needs: the program may be built anew only once the
+ * application has let all kernels go, but their commands may still run then.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void destroy(struct sp_object *object)
     free(kernel);
 }
 
-/* --- Creation ------------------------------------------------------------------------------------ */
+/* --- Creation ------------------------------------------------------------------------------ */
 
 static bool same_definition(const struct sp_kernel_info *a, const struct sp_kernel_info *b)
 {
@@ -41,8 +41,8 @@ static bool same_definition(const struct sp_kernel_info *a, const struct sp_kern
     return true;
 }
 
-/* With the program's lock held: the kernel of that name in each executable that there is. `targets` has
- * room for all devices; the references come later. */
+/* With the program's lock held: the kernel of that name in each executable that there is. `targets`
+ * has room for all devices; the references come later. */
 static cl_int find_targets(cl_program program, const char *name, struct sp_kernel_target *targets,
                            cl_uint *num_targets)
 {
@@ -170,8 +170,9 @@ static void release(cl_kernel kernel)
     sp_object_unreference(&kernel->object);
 }
 
-/* The kernels that have one definition on all devices, into `kernels`; *count is how many were made, on
- * failure too: they are then to be released without the lock. With the program's lock held. */
+/* The kernels that have one definition on all devices, into `kernels`; *count is how many were
+ * made, on failure too: they are then to be released without the lock. With the program's lock
+ * held. */
 static cl_int create_all_locked(cl_program program, const struct sp_program_info *info,
                                 cl_kernel *kernels, cl_uint *count)
 {
@@ -235,7 +236,7 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseKernel(cl_kernel kernel)
     return CL_SUCCESS;
 }
 
-/* --- Copies -------------------------------------------------------------------------------------- */
+/* --- Copies -------------------------------------------------------------------------------- */
 
 static cl_int copy_state(cl_kernel to, cl_kernel from)
 {
@@ -286,7 +287,7 @@ end:
     return kernel;
 }
 
-/* --- Code ---------------------------------------------------------------------------------------- */
+/* --- Code ---------------------------------------------------------------------------------- */
 
 const struct sp_kernel_target *sp_kernel_target_find(cl_kernel kernel, cl_device_id device)
 {

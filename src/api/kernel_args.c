@@ -1,7 +1,8 @@
 /* What a kernel is given before it is enqueued: arguments, and what it may reach beside them.
  *
- * The argument block is kept in launch form all the time, so that an enqueue only copies it. Nothing is changed
- * before all is checked. No lock: a kernel is used by one thread at a time (the specification).
+ * The argument block is kept in launch form all the time, so that an enqueue only copies it.
+ * Nothing is changed before all is checked. No lock: a kernel is used by one thread at a time (the
+ * specification).
  */
 #include <stdlib.h>
 #include <string.h>

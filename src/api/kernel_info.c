@@ -1,5 +1,5 @@
-/* What can be asked about kernels, and about a kernel on a device. Reads immutable things only, but for the
- * arguments of the kernel, which is used by one thread at a time. No lock.
+/* What can be asked about kernels, and about a kernel on a device. Reads immutable things only, but
+ * for the arguments of the kernel, which is used by one thread at a time. No lock.
  */
 #include <string.h>
 
@@ -55,7 +55,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelInfo(cl_kernel kernel, cl_kernel_info
     }
 }
 
-/* --- A kernel on a device ------------------------------------------------------------------------ */
+/* --- A kernel on a device ------------------------------------------------------------------ */
 
 /* The device that a query means: one of the kernel's program, or its only one for NULL. */
 static cl_int resolve_device(cl_kernel kernel, cl_device_id *device)
@@ -123,10 +123,12 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelWorkGroupInfo(cl_kernel kernel, cl_de
     }
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clGetKernelSubGroupInfo(
-    cl_kernel kernel, cl_device_id device, cl_kernel_sub_group_info param_name,
-    size_t input_value_size, const void *input_value, size_t param_value_size, void *param_value,
-    size_t *param_value_size_ret)
+CL_API_ENTRY cl_int CL_API_CALL clGetKernelSubGroupInfo(cl_kernel kernel, cl_device_id device,
+                                                        cl_kernel_sub_group_info param_name,
+                                                        size_t input_value_size,
+                                                        const void *input_value,
+                                                        size_t param_value_size, void *param_value,
+                                                        size_t *param_value_size_ret)
 {
     (void)param_name;
     (void)input_value_size;
@@ -150,7 +152,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSubGroupInfoKHR(
                                    param_value_size, param_value, param_value_size_ret);
 }
 
-/* --- Arguments ----------------------------------------------------------------------------------- */
+/* --- Arguments ----------------------------------------------------------------------------- */
 
 static cl_kernel_arg_address_qualifier address_qualifier(const struct sp_arg_info *arg)
 {

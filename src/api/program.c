@@ -1,5 +1,5 @@
-/* See program_internal.h. Making, keeping and ending programs; building them is in program_build.c, binaries
- * are in program_binary.c, queries in program_info.c.
+/* See program_internal.h. Making, keeping and ending programs; building them is in program_build.c,
+ * binaries are in program_binary.c, queries in program_info.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "compiler/client.h"
 #include "util/alloc.h"
 
-/* --- Builds -------------------------------------------------------------------------------------- */
+/* --- Builds -------------------------------------------------------------------------------- */
 
 struct sp_build *sp_build_create(const char *options)
 {
@@ -71,7 +71,7 @@ bool sp_build_set_link_words(struct sp_build *build, char *const *words, uint32_
     return true;
 }
 
-/* --- Programs ------------------------------------------------------------------------------------ */
+/* --- Programs ------------------------------------------------------------------------------ */
 
 static void destroy(struct sp_object *object)
 {
@@ -205,17 +205,16 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithIL(cl_context context, co
     return NULL;
 }
 
-CL_API_ENTRY cl_program CL_API_CALL
-clCreateProgramWithBuiltInKernels(cl_context context, cl_uint num_devices,
-                                  const cl_device_id *device_list, const char *kernel_names,
-                                  cl_int *errcode_ret)
+CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithBuiltInKernels(
+    cl_context context, cl_uint num_devices, const cl_device_id *device_list,
+    const char *kernel_names, cl_int *errcode_ret)
 {
     /* No device has built-in kernels, so that any name is one that is not supported. */
     (void)num_devices;
     (void)device_list;
     (void)kernel_names;
-    sp_error_reply(errcode_ret,
-                   sp_object_is(context, SP_OBJECT_CONTEXT) ? CL_INVALID_VALUE : CL_INVALID_CONTEXT);
+    sp_error_reply(errcode_ret, sp_object_is(context, SP_OBJECT_CONTEXT) ? CL_INVALID_VALUE
+                                                                         : CL_INVALID_CONTEXT);
     return NULL;
 }
 
@@ -235,10 +234,9 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseProgram(cl_program program)
     return CL_SUCCESS;
 }
 
-CL_API_ENTRY cl_int CL_API_CALL
-clSetProgramReleaseCallback(cl_program program,
-                            void(CL_CALLBACK *pfn_notify)(cl_program program, void *user_data),
-                            void *user_data)
+CL_API_ENTRY cl_int CL_API_CALL clSetProgramReleaseCallback(
+    cl_program program, void(CL_CALLBACK *pfn_notify)(cl_program program, void *user_data),
+    void *user_data)
 {
     (void)pfn_notify;
     (void)user_data;

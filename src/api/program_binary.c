@@ -1,10 +1,10 @@
-/* See program_internal.h. Program binaries: what clGetProgramInfo gives out and clCreateProgramWithBinary takes
- * in.
+/* See program_internal.h. Program binaries: what clGetProgramInfo gives out and
+ * clCreateProgramWithBinary takes in.
  *
- * A binary is one message in wire format: what it is and for which kind of device, the options, the bitcode
- * or IR, and for an executable what is known of its kernels; then the digest of all that. Machine code is
- * not in it: the disk cache has that, and a binary survives a change of processor. Any damage shows in the digest;
- * the rest is checked as well, as a binary may be made to deceive.
+ * A binary is one message in wire format: what it is and for which kind of device, the options, the
+ * bitcode or IR, and for an executable what is known of its kernels; then the digest of all that.
+ * Machine code is not in it: the disk cache has that, and a binary survives a change of processor.
+ * Any damage shows in the digest; the rest is checked as well, as a binary may be made to deceive.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,15 +36,14 @@ enum { FLAG_KERNEL_ARG_INFO = 1, FLAG_UNIFORM_GROUPS = 2, ALL_FLAGS = 3 };
 /* More options than a person or a program writes. */
 #define MAX_WORDS 4096u
 
-/* --- Writing ------------------------------------------------------------------------------------- */
+/* --- Writing ------------------------------------------------------------------------------- */
 
 static void put_content(struct sp_wire_writer *writer, cl_device_id device,
                         const struct sp_build *build)
 {
     uint32_t flags = (build->kernel_arg_info ? FLAG_KERNEL_ARG_INFO : 0) |
                      (build->uniform_groups ? FLAG_UNIFORM_GROUPS : 0);
-    struct sp_bytes code =
-        build->executable ? sp_executable_ir(build->executable) : build->code;
+    struct sp_bytes code = build->executable ? sp_executable_ir(build->executable) : build->code;
     sp_wire_put_u32(writer, BINARY_MAGIC);
     sp_wire_put_u32(writer, BINARY_VERSION);
     sp_wire_put_u32(writer, SP_CPU_ABI_VERSION);
@@ -86,7 +85,7 @@ int sp_binary_encode(cl_device_id device, const struct sp_build *build, unsigned
     return 0;
 }
 
-/* --- Reading ------------------------------------------------------------------------------------- */
+/* --- Reading ------------------------------------------------------------------------------- */
 
 static bool string_is(struct sp_wire_reader *reader, const char *expected)
 {
@@ -189,7 +188,7 @@ void sp_binary_content_finish(struct sp_binary_content *content)
     *content = (struct sp_binary_content){0};
 }
 
-/* --- clCreateProgramWithBinary ------------------------------------------------------------------- */
+/* --- clCreateProgramWithBinary ------------------------------------------------------------- */
 
 /* Loads one device's binary: CL_SUCCESS, CL_INVALID_BINARY, CL_OUT_OF_HOST_MEMORY. */
 static cl_int load(cl_program program, cl_uint index, const unsigned char *bytes, size_t size)

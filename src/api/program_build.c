@@ -1,6 +1,7 @@
-/* See program_job.h. clBuildProgram, clCompileProgram and clLinkProgram: check arguments in the specification's
- * order, make a job of them, start it. Nothing is changed before all checks are done; the last ones (what is
- * under way, which kernels there are) and the change itself happen under one hold of the program's lock.
+/* See program_job.h. clBuildProgram, clCompileProgram and clLinkProgram: check arguments in the
+ * specification's order, make a job of them, start it. Nothing is changed before all checks are
+ * done; the last ones (what is under way, which kernels there are) and the change itself happen
+ * under one hold of the program's lock.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 
 typedef void(CL_CALLBACK *notify_fn)(cl_program program, void *user_data);
 
-/* --- Checks that several of them share ----------------------------------------------------------- */
+/* --- Checks that several of them share ----------------------------------------------------- */
 
 static cl_int check_lists(cl_uint num_devices, const cl_device_id *device_list, notify_fn notify,
                           const void *user_data)
@@ -44,7 +45,8 @@ static cl_int take_options(struct sp_job *job, enum sp_build_options_use use, co
     return error;
 }
 
-/* With the lock held: nothing is under way for the devices of the job, and no kernel depends on them. */
+/* With the lock held: nothing is under way for the devices of the job, and no kernel depends on
+ * them. */
 static cl_int check_idle(const struct sp_job *job)
 {
     cl_program program = job->program;
@@ -105,7 +107,7 @@ static cl_int add_common_part(struct sp_job *job, cl_uint num_devices,
     return CL_SUCCESS;
 }
 
-/* --- clBuildProgram ------------------------------------------------------------------------------ */
+/* --- clBuildProgram ------------------------------------------------------------------------ */
 
 /* Each listed device has an executable loaded (not an object or library). */
 static cl_int check_loaded(cl_program program, cl_uint num_devices, const cl_device_id *device_list)
@@ -152,10 +154,9 @@ static cl_int search_here(struct sp_job *job)
     return sp_build_options_search_here(&job->options) ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
 }
 
-CL_API_ENTRY cl_int CL_API_CALL
-clBuildProgram(cl_program program, cl_uint num_devices, const cl_device_id *device_list,
-               const char *options,
-               void(CL_CALLBACK *pfn_notify)(cl_program program, void *user_data), void *user_data)
+CL_API_ENTRY cl_int CL_API_CALL clBuildProgram(
+    cl_program program, cl_uint num_devices, const cl_device_id *device_list, const char *options,
+    void(CL_CALLBACK *pfn_notify)(cl_program program, void *user_data), void *user_data)
 {
     struct sp_job *job = NULL;
     if (!sp_object_is(program, SP_OBJECT_PROGRAM))
@@ -188,7 +189,7 @@ clBuildProgram(cl_program program, cl_uint num_devices, const cl_device_id *devi
     return error;
 }
 
-/* --- clCompileProgram ---------------------------------------------------------------------------- */
+/* --- clCompileProgram ---------------------------------------------------------------------- */
 
 static cl_int check_headers(cl_program program, cl_uint num_headers, const cl_program *headers,
                             const char **names)
@@ -271,7 +272,7 @@ CL_API_ENTRY cl_int CL_API_CALL clCompileProgram(
     return error;
 }
 
-/* --- clLinkProgram ------------------------------------------------------------------------------- */
+/* --- clLinkProgram ------------------------------------------------------------------------- */
 
 static cl_int check_inputs(cl_context context, cl_uint num_programs, const cl_program *programs)
 {
@@ -286,8 +287,8 @@ static cl_int check_inputs(cl_context context, cl_uint num_programs, const cl_pr
     return CL_SUCCESS;
 }
 
-/* A reference to what an input program has to link for a device or, failing that, for the device that it is a
- * part of. NULL: nothing. CL_INVALID_OPERATION while that is being made. */
+/* A reference to what an input program has to link for a device or, failing that, for the device
+ * that it is a part of. NULL: nothing. CL_INVALID_OPERATION while that is being made. */
 static cl_int take_input(cl_program program, cl_device_id device, struct sp_build **input)
 {
     cl_int error = CL_SUCCESS;
@@ -411,8 +412,8 @@ clLinkProgram(cl_context context, cl_uint num_devices, const cl_device_id *devic
 {
     cl_program program = NULL;
     struct sp_job *job = NULL;
-    cl_int error = check_link(context, num_devices, device_list, num_input_programs,
-                              input_programs, pfn_notify, user_data);
+    cl_int error = check_link(context, num_devices, device_list, num_input_programs, input_programs,
+                              pfn_notify, user_data);
     if (error)
         goto err;
     error = CL_OUT_OF_HOST_MEMORY;

@@ -1,5 +1,5 @@
-/* See program_internal.h. What can be asked about programs and their builds. Each query takes the program's
- * lock for as long as it looks at builds.
+/* See program_internal.h. What can be asked about programs and their builds. Each query takes the
+ * program's lock for as long as it looks at builds.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,9 @@
  * one where they were built together, and kernels and links go on using it. While its status is
  * CL_BUILD_IN_PROGRESS only the job that makes it changes it; after that it is immutable.
  *
- * The program's lock guards `builds`, the status of those in progress, and num_kernels. It is held for
- * moments only, never while something is compiled. No other lock but an executable's is taken under it.
+ * The program's lock guards `builds`, the status of those in progress, and num_kernels. It is held
+ * for moments only, never while something is compiled. No other lock but an executable's is taken
+ * under it.
  */
 #ifndef SP_API_PROGRAM_INTERNAL_H
 #define SP_API_PROGRAM_INTERNAL_H
@@ -31,8 +32,8 @@ struct sp_build {
     bool non_uniform_groups;     /* work-groups may differ in size */
     char **link_words;           /* options of linking and code generation */
     uint32_t num_link_words;
-    void *memory;                /* where `code` lies */
-    struct sp_bytes code;        /* bitcode of a compiled object or library */
+    void *memory;                     /* where `code` lies */
+    struct sp_bytes code;             /* bitcode of a compiled object or library */
     struct sp_executable *executable; /* of an executable that was built, not just loaded */
 };
 
@@ -49,20 +50,22 @@ struct sp_program_binary {
 
 struct _cl_program {
     struct sp_object object;
-    cl_context context;                /* a reference is held */
+    cl_context context; /* a reference is held */
     cl_uint num_devices;
-    cl_device_id *devices;             /* each with a reference */
+    cl_device_id *devices; /* each with a reference */
     enum sp_program_origin origin;
-    char *source;                      /* "" for a program that has none */
+    char *source;                       /* "" for a program that has none */
     struct sp_program_binary *binaries; /* of each device, as loaded; NULL for other origins */
     pthread_mutex_t lock;
-    struct sp_build **builds;          /* of each device, with a reference; NULL: none */
-    cl_uint num_kernels;               /* kernel objects attached */
+    struct sp_build **builds; /* of each device, with a reference; NULL: none */
+    cl_uint num_kernels;      /* kernel objects attached */
 };
 
-/* --- program.c ------------------------------------------------------------------------------------ */
+/* --- program.c
+ * ------------------------------------------------------------------------------------ */
 
-/* A program without content for `devices`; takes references to them and the context. NULL when out of memory. */
+/* A program without content for `devices`; takes references to them and the context. NULL when out
+ * of memory. */
 cl_program sp_program_create(cl_context context, cl_uint num_devices, const cl_device_id *devices,
                              enum sp_program_origin origin);
 
@@ -83,25 +86,27 @@ static inline struct sp_words sp_build_link_words(const struct sp_build *build)
     return (struct sp_words){(const char *const *)build->link_words, build->num_link_words};
 }
 
-/* --- program_binary.c ----------------------------------------------------------------------------- */
+/* --- program_binary.c
+ * ----------------------------------------------------------------------------- */
 
 /* What a program binary holds. */
 struct sp_binary_content {
     cl_program_binary_type type;
     bool kernel_arg_info, uniform_groups;
-    char *options;                 /* owned */
-    char **link_words;             /* owned, each */
+    char *options;     /* owned */
+    char **link_words; /* owned, each */
     uint32_t num_link_words;
     struct sp_step_result program; /* owned; the code, and of an executable the info */
 };
 
-/* Takes a binary for `device` apart; it may be anything. 0, -EBADMSG where it is no whole binary for that kind of
- * device and this version, -ENOMEM. *content is to be finished in every case. */
+/* Takes a binary for `device` apart; it may be anything. 0, -EBADMSG where it is no whole binary
+ * for that kind of device and this version, -ENOMEM. *content is to be finished in every case. */
 int sp_binary_decode(cl_device_id device, const void *bytes, size_t size,
                      struct sp_binary_content *content);
 void sp_binary_content_finish(struct sp_binary_content *content);
 
-/* The binary of a finished build for `device`, fresh; NULL and 0 where the build has none. 0 or -ENOMEM. */
+/* The binary of a finished build for `device`, fresh; NULL and 0 where the build has none. 0 or
+ * -ENOMEM. */
 int sp_binary_encode(cl_device_id device, const struct sp_build *build, unsigned char **bytes,
                      size_t *size);
 

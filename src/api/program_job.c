@@ -1,8 +1,9 @@
-/* See program_job.h. The work of a job touches nothing that others see until it is done: each part's outcome is
- * moved into its build at once, under the program's lock, when the status changes.
+/* See program_job.h. The work of a job touches nothing that others see until it is done: each
+ * part's outcome is moved into its build at once, under the program's lock, when the status
+ * changes.
  *
- * One front half serves all devices, so a source is compiled once for all of them. Lock: the program's, for
- * moments.
+ * One front half serves all devices, so a source is compiled once for all of them. Lock: the
+ * program's, for moments.
  */
 #include "api/program_job.h"
 
@@ -18,9 +19,9 @@ struct outcome {
     cl_int error;
     cl_program_binary_type type;
     char *log;
-    struct sp_step_result code;       /* bitcode of an object or library */
+    struct sp_step_result code; /* bitcode of an object or library */
     struct sp_executable *executable;
-    char *options;                    /* in place of those given, or NULL */
+    char *options; /* in place of those given, or NULL */
     bool kernel_arg_info, uniform_groups, non_uniform_groups;
 };
 
@@ -97,7 +98,7 @@ void sp_job_install(struct sp_job *job)
     }
 }
 
-/* --- The work ------------------------------------------------------------------------------------ */
+/* --- The work ------------------------------------------------------------------------------ */
 
 static cl_int failure(enum sp_job_kind kind)
 {
@@ -150,8 +151,7 @@ static int compile(const struct sp_job *job, struct outcome *outcome,
         return -ENOMEM;
     for (cl_uint i = 0; i < job->num_headers; i++)
         headers[i] = (struct sp_header){job->header_names[i], job->header_programs[i]->source};
-    int error =
-        sp_step_compile(job->program->source, words, headers, job->num_headers, bitcode);
+    int error = sp_step_compile(job->program->source, words, headers, job->num_headers, bitcode);
     free(headers);
     add_log(outcome, bitcode);
     return error;
@@ -242,8 +242,7 @@ static int run_binary(const struct sp_job *job, const struct sp_job_part *part,
     struct sp_binary_content content;
     int error = sp_binary_decode(job->program->devices[part->devices[0]], binary->bytes,
                                  binary->size, &content);
-    if (!error && !sp_build_set_link_words(part->build, content.link_words,
-                                           content.num_link_words))
+    if (!error && !sp_build_set_link_words(part->build, content.link_words, content.num_link_words))
         error = -ENOMEM;
     if (!error && !job->options_text) {
         outcome->options = content.options;

@@ -1,11 +1,12 @@
-/* See cache.h. Owns one open folder. An entry is a file named after its key: a header, then the bytes.
+/* See cache.h. Owns one open folder. An entry is a file named after its key: a header, then the
+ * bytes.
  *
  * Invariant: what a file of the folder holds under a key's name is either whole and checked by its
  * header, or never handed out. Entries come into being by rename, so a reader sees all of one or
  * nothing; nothing is synced, the checksum finds what a power cut left behind.
  *
- * The folder must belong to this user and be writable by nobody else, since code from it is run. Only
- * files named like entries, or like temporary files of this module, are ever removed.
+ * The folder must belong to this user and be writable by nobody else, since code from it is run.
+ * Only files named like entries, or like temporary files of this module, are ever removed.
  *
  * No lock: the folder is read-only after creation, the counter is atomic, the file system does the
  * rest. An entry's modification time is the time of its last use, to the hour, for sp_cache_trim.
@@ -47,8 +48,8 @@
 /* A temporary file of that age was left behind by a process that ended. */
 #define STALE_SECONDS 3600
 
-/* One store in so many looks at the whole folder: its cost is spread, and the limit is exceeded by a few
- * dozen entries at most. */
+/* One store in so many looks at the whole folder: its cost is spread, and the limit is exceeded by
+ * a few dozen entries at most. */
 #define STORES_PER_TRIM 64u
 
 /* Trimming goes down to this part of the limit, so that it has to be done rarely. */
@@ -63,7 +64,7 @@
 #define SEED_ENTRY 1u
 
 struct sp_cache {
-    int folder;          /* an open directory */
+    int folder; /* an open directory */
     uint64_t max_bytes;
     atomic_uint counter; /* stores, and names of temporary files */
 };
@@ -94,7 +95,7 @@ static void entry_name(struct sp_digest key, char name[NAME_BYTES])
     snprintf(name, NAME_BYTES, "%016" PRIx64 "%016" PRIx64, key.high, key.low);
 }
 
-/* --- The folder ---------------------------------------------------------------------------------- */
+/* --- The folder ---------------------------------------------------------------------------- */
 
 /* Makes `path` and what is missing above it, for this user only. 0 or an errno. */
 static int make_folders(const char *path)
@@ -216,7 +217,7 @@ struct sp_cache *sp_cache_shared(void)
     return shared;
 }
 
-/* --- Entries ------------------------------------------------------------------------------------- */
+/* --- Entries ------------------------------------------------------------------------------- */
 
 static bool read_all(int fd, void *bytes, size_t size)
 {
@@ -264,8 +265,7 @@ static int read_entry(struct sp_cache *cache, int fd, struct sp_digest key, void
         return -EBADMSG;
     if (!read_all(fd, &header, sizeof(header)) || header.magic != ENTRY_MAGIC ||
         header.version != ENTRY_VERSION || !digest_equal(header.key, key) ||
-        header.size > cache->max_bytes ||
-        (uint64_t)status.st_size != sizeof(header) + header.size)
+        header.size > cache->max_bytes || (uint64_t)status.st_size != sizeof(header) + header.size)
         return -EBADMSG;
     unsigned char *content = sp_alloc(header.size + 1);
     if (!content)
@@ -326,8 +326,8 @@ void sp_cache_store(struct sp_cache *cache, struct sp_digest key, const void *by
     char name[NAME_BYTES], temporary[64];
     entry_name(key, name);
     snprintf(temporary, sizeof(temporary), TEMPORARY_PREFIX "%ld-%u", (long)getpid(), number);
-    int fd = openat(cache->folder, temporary,
-                    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = openat(cache->folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                    0600);
     if (fd < 0)
         return;
     bool is_whole = write_all(fd, &header, sizeof(header)) && write_all(fd, bytes, size);
@@ -344,7 +344,7 @@ void sp_cache_remove(struct sp_cache *cache, struct sp_digest key)
     (void)unlinkat(cache->folder, name, 0);
 }
 
-/* --- Trimming ------------------------------------------------------------------------------------ */
+/* --- Trimming ------------------------------------------------------------------------------ */
 
 struct trim_entry {
     char name[NAME_BYTES];

@@ -1,8 +1,9 @@
 /* The disk cache: bytes by key, kept from one process to the next.
  *
- * It may always say no. A folder that cannot be made, belongs to somebody else, is full, read-only or
- * holds garbage means that nothing is found or kept; no function reports more than that. What is found
- * was written under this very key and is whole: both are checked, and a damaged entry is removed.
+ * It may always say no. A folder that cannot be made, belongs to somebody else, is full, read-only
+ * or holds garbage means that nothing is found or kept; no function reports more than that. What is
+ * found was written under this very key and is whole: both are checked, and a damaged entry is
+ * removed.
  *
  * Callable from any thread, and by any number of processes on one folder.
  */
@@ -25,8 +26,8 @@ struct sp_digest sp_digest(const void *bytes, size_t size, uint64_t seed);
 
 struct sp_cache;
 
-/* A cache in `folder`, made with its parents where it is missing, which keeps at most about `max_bytes`.
- * 0 and *cache; -ENOMEM; or another negative errno where no cache can be there. */
+/* A cache in `folder`, made with its parents where it is missing, which keeps at most about
+ * `max_bytes`. 0 and *cache; -ENOMEM; or another negative errno where no cache can be there. */
 int sp_cache_create(const char *folder, uint64_t max_bytes, struct sp_cache **cache);
 
 /* Entries stay. Takes NULL. */
@@ -39,8 +40,8 @@ void sp_cache_destroy(struct sp_cache *cache);
  * Lives as long as the process. */
 struct sp_cache *sp_cache_shared(void);
 
-/* Finds what was stored under `key`: 0 and fresh memory with a zero behind it, to be freed with free();
- * -ENOENT; -ENOMEM. */
+/* Finds what was stored under `key`: 0 and fresh memory with a zero behind it, to be freed with
+ * free(); -ENOENT; -ENOMEM. */
 int sp_cache_load(struct sp_cache *cache, struct sp_digest key, void **bytes, size_t *size);
 
 /* Keeps a copy under `key`, if it can. */
@@ -49,8 +50,8 @@ void sp_cache_store(struct sp_cache *cache, struct sp_digest key, const void *by
 /* Removes `key`'s entry, if there is one. */
 void sp_cache_remove(struct sp_cache *cache, struct sp_digest key);
 
-/* Removes the entries used longest ago until the rest is well below the limit, if they are above it.
- * Storing does this by itself, now and then. */
+/* Removes the entries used longest ago until the rest is well below the limit, if they are above
+ * it. Storing does this by itself, now and then. */
 void sp_cache_trim(struct sp_cache *cache);
 
 #endif

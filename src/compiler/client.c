@@ -1,15 +1,17 @@
-/* See client.h. Owns the control socket of the one samepage-cc, and nothing else that outlives a call.
+/* See client.h. Owns the control socket of the one samepage-cc, and nothing else that outlives a
+ * call.
  *
  * Each request has a socket pair of its own, so requests of many threads run side by side; only
  * starting samepage-cc and sending it the far end of that pair happen under the lock. The lock is a
  * leaf: no other is taken under it.
  *
  * After fork() both processes would hold the control socket. The child drops its copy (an atfork
- * handler, which also keeps the lock in order) and starts a samepage-cc of its own when it needs one.
+ * handler, which also keeps the lock in order) and starts a samepage-cc of its own when it needs
+ * one.
  *
- * How the far side's end is told apart: the request's socket ends when its child is gone, the control
- * socket ends when samepage-cc itself is gone. The second is nobody's fault but that of whoever
- * killed it, so the request is repeated once.
+ * How the far side's end is told apart: the request's socket ends when its child is gone, the
+ * control socket ends when samepage-cc itself is gone. The second is nobody's fault but that of
+ * whoever killed it, so the request is repeated once.
  */
 #include "compiler/client.h"
 
@@ -31,7 +33,8 @@
 #include "util/thread.h"
 #include "util/time.h"
 
-/* samepage-cc keeps the time limit itself; the library waits this much longer before it gives up. */
+/* samepage-cc keeps the time limit itself; the library waits this much longer before it gives up.
+ */
 #define GRACE_SECONDS 5u
 
 /* How long the sockets of an ending process take to end, generously. */
@@ -44,7 +47,8 @@
 /* The stack of the thread that starts samepage-cc. */
 #define START_STACK_BYTES (128u << 10)
 
-/* The first read of a reply's body; it grows with what really arrives, not with what is announced. */
+/* The first read of a reply's body; it grows with what really arrives, not with what is announced.
+ */
 #define FIRST_BODY_BYTES (UINT64_C(256) << 10)
 
 static struct {
@@ -54,10 +58,10 @@ static struct {
     unsigned requests;   /* under way */
     char *path;          /* of samepage-cc; NULL until it is asked for */
     bool has_atfork;
-    bool is_starting;    /* a thread is about to start samepage-cc */
+    bool is_starting; /* a thread is about to start samepage-cc */
 } client = {.lock = PTHREAD_MUTEX_INITIALIZER, .control = -1};
 
-/* --- What the environment says ------------------------------------------------------------------- */
+/* --- What the environment says ------------------------------------------------------------- */
 
 /* The number that `name` holds, or `preset` where it is not set or is no number up to `max`. */
 static uint64_t number_from_environment(const char *name, uint64_t preset, uint64_t max)
@@ -141,7 +145,7 @@ bool sp_compiler_is_available(void)
     return path && stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
 }
 
-/* --- samepage-cc itself -------------------------------------------------------------------------- */
+/* --- samepage-cc itself -------------------------------------------------------------------- */
 
 static void before_fork(void)
 {
@@ -164,8 +168,8 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&client.lock);
 }
 
-/* The environment for samepage-cc: ours, but for the test of failing allocations, which counts those of this
- * process. NULL when out of memory. */
+/* The environment for samepage-cc: ours, but for the test of failing allocations, which counts
+ * those of this process. NULL when out of memory. */
 static char **compiler_environment(void)
 {
     static const char fail_alloc[] = "SAMEPAGE_FAIL_ALLOC=";
@@ -227,7 +231,8 @@ static void *start_thread(void *unused)
 void sp_compiler_start(void)
 {
     pthread_mutex_lock(&client.lock);
-    /* On a thread of its own: loading a program takes up to milliseconds, which the caller need not wait. */
+    /* On a thread of its own: loading a program takes up to milliseconds, which the caller need not
+     * wait. */
     if (client.control < 0 && !client.is_starting && !sp_alloc_may_fail())
         client.is_starting = sp_thread_start_detached(start_thread, NULL, START_STACK_BYTES) == 0;
     pthread_mutex_unlock(&client.lock);
@@ -241,7 +246,8 @@ void sp_compiler_stop(void)
     pthread_mutex_unlock(&client.lock);
 }
 
-/* Hands `fd` to samepage-cc: 0; -EAGAIN while its queue is full; or the errno of a broken socket. */
+/* Hands `fd` to samepage-cc: 0; -EAGAIN while its queue is full; or the errno of a broken socket.
+ */
 static int send_hello_locked(int fd)
 {
     struct sp_cc_hello hello = {.magic = SP_CC_MAGIC, .version = SP_CC_VERSION};
@@ -266,7 +272,7 @@ static int send_hello_locked(int fd)
     return sent < 0 ? -errno : 0;
 }
 
-/* --- One request --------------------------------------------------------------------------------- */
+/* --- One request --------------------------------------------------------------------------- */
 
 struct call {
     int fd;               /* this side of the request's socket pair; -1: none */
@@ -349,9 +355,10 @@ static int call_open(struct call *call)
     return 0;
 }
 
-/* Ends the call. Whether the samepage-cc that it went to has gone meanwhile. A process's sockets end one
- * after the other, in no order that we know: after a call without an answer (`is_unanswered`) the
- * control socket is given a moment to end too. Others wait with us for that long, in a rare case. */
+/* Ends the call. Whether the samepage-cc that it went to has gone meanwhile. A process's sockets
+ * end one after the other, in no order that we know: after a call without an answer
+ * (`is_unanswered`) the control socket is given a moment to end too. Others wait with us for that
+ * long, in a rare case. */
 static bool call_close(struct call *call, bool is_unanswered)
 {
     close(call->fd);
@@ -488,9 +495,10 @@ static char *explain(int error, bool was_long)
                          path ? path : "samepage-cc");
     case -EPIPE:
         if (!was_long)
-            return sp_format("The compiler ended without an answer: it crashed, or needed more than "
-                             "%" PRIu64 " MiB; SAMEPAGE_BUILD_MEMORY sets another limit.\n",
-                             mib);
+            return sp_format(
+                "The compiler ended without an answer: it crashed, or needed more than "
+                "%" PRIu64 " MiB; SAMEPAGE_BUILD_MEMORY sets another limit.\n",
+                mib);
         __attribute__((fallthrough));
     case -ETIMEDOUT:
         return sp_format("The compiler was ended after %" PRIu32 " seconds; "
@@ -551,8 +559,7 @@ int sp_compiler_request(enum sp_cc_kind kind, const void *body, size_t body_byte
             break;
         free(reply->body);
         reply->body = NULL;
-        was_long = limit.seconds &&
-                   sp_time_ns() - start_ns >= limit.seconds * UINT64_C(1000000000);
+        was_long = limit.seconds && sp_time_ns() - start_ns >= limit.seconds * UINT64_C(1000000000);
         if (error != -EPIPE || !is_gone || was_long)
             break;
         if (attempt > 0) {

@@ -1,8 +1,8 @@
 /* The library's side of protocol.h: keeps one samepage-cc running and carries requests to it.
  *
- * samepage-cc is found beside the library, or where SAMEPAGE_CC says. It is started ahead of the first
- * request, and again by a request that finds it gone. Everything that comes back is checked as
- * foreign input before it is handed out. Callable from any thread.
+ * samepage-cc is found beside the library, or where SAMEPAGE_CC says. It is started ahead of the
+ * first request, and again by a request that finds it gone. Everything that comes back is checked
+ * as foreign input before it is handed out. Callable from any thread.
  *
  * Environment, read once:
  *   SAMEPAGE_CC            path of samepage-cc
@@ -19,8 +19,8 @@
 #include "compiler/protocol.h"
 #include "util/wire.h"
 
-/* A clang compilation of the largest sources that we know takes under ten seconds; a minute is for slow
- * machines. */
+/* A clang compilation of the largest sources that we know takes under ten seconds; a minute is for
+ * slow machines. */
 #define SP_BUILD_SECONDS_DEFAULT 60u
 
 /* clang and LLVM map well under 1 GiB for ordinary kernels. */
@@ -48,11 +48,11 @@ bool sp_compiler_is_available(void);
 const char *sp_compiler_path(void);
 
 struct sp_compiler_reply {
-    unsigned char *body;  /* owned; the reply's body */
+    unsigned char *body; /* owned; the reply's body */
     size_t body_bytes;
-    uint32_t status;      /* enum sp_cc_status */
-    char *log;            /* owned; NULL only when out of memory */
-    size_t rest;          /* where in the body what follows the log begins */
+    uint32_t status; /* enum sp_cc_status */
+    char *log;       /* owned; NULL only when out of memory */
+    size_t rest;     /* where in the body what follows the log begins */
 };
 
 /* Sends one request and waits for its reply. 0 and *reply, whose status may still be a failure.

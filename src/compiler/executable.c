@@ -1,21 +1,21 @@
 /* See executable.h. Two things live here: executables, and the pool of threads that generate code.
  *
- * Code is generated in units: some kernels for one device and one local size, one shared object. A unit
- * is WAITING (in the pool's list), RUNNING (one thread has it), READY or FAILED. The pool's lock guards
- * the list and every unit's state; whoever moves a unit to RUNNING owns its other fields until it
- * moves it on. A kernel's slot publishes finished code through an atomic pointer, so that an enqueue
- * takes no lock.
+ * Code is generated in units: some kernels for one device and one local size, one shared object. A
+ * unit is WAITING (in the pool's list), RUNNING (one thread has it), READY or FAILED. The pool's
+ * lock guards the list and every unit's state; whoever moves a unit to RUNNING owns its other
+ * fields until it moves it on. A kernel's slot publishes finished code through an atomic pointer,
+ * so that an enqueue takes no lock.
  *
  * Which kernels share a unit depends on the program alone, never on timing, so that the disk cache
  * finds them again.
  *
- * Invariant: an executable is freed when it has no reference and no RUNNING unit, by whoever ends the
- * later of the two; WAITING units are taken out of the list when the last reference goes.
+ * Invariant: an executable is freed when it has no reference and no RUNNING unit, by whoever ends
+ * the later of the two; WAITING units are taken out of the list when the last reference goes.
  *
- * Locks: an executable's own (globals, variants), then the pool's; none of them is held while code is
- * generated or loaded. The pool's threads end when the list is empty; there is nothing to join. After
- * fork() the child has no such threads: units that were RUNNING there belong to an older generation
- * and are run again by who needs them.
+ * Locks: an executable's own (globals, variants), then the pool's; none of them is held while code
+ * is generated or loaded. The pool's threads end when the list is empty; there is nothing to join.
+ * After fork() the child has no such threads: units that were RUNNING there belong to an older
+ * generation and are run again by who needs them.
  */
 #include "compiler/executable.h"
 
@@ -31,18 +31,19 @@
 #include "util/alloc.h"
 #include "util/thread.h"
 
-/* Linking one shared object costs about as much as compiling one small kernel (20 ms), so small kernels
- * share one; but who waits for one kernel of a unit waits for all. */
+/* Linking one shared object costs about as much as compiling one small kernel (20 ms), so small
+ * kernels share one; but who waits for one kernel of a unit waits for all. */
 #define UNIT_KERNELS 2u
 
 /* IR above this size per kernel: each kernel is a unit of its own. */
 #define LARGE_KERNEL_IR_BYTES (256u << 10)
 
-/* Local sizes for which one kernel may have code of its own; a program that tries out sizes stops there. */
+/* Local sizes for which one kernel may have code of its own; a program that tries out sizes stops
+ * there. */
 #define MAX_VARIANTS 8u
 
-/* Threads that generate code: mostly they wait for samepage-cc's processes, of which more than processors
- * make no sense. */
+/* Threads that generate code: mostly they wait for samepage-cc's processes, of which more than
+ * processors make no sense. */
 #define MAX_THREADS 8u
 #define THREAD_STACK_BYTES (512u << 10)
 
@@ -57,15 +58,15 @@ struct unit {
     struct unit *previous, *next; /* in the pool's list, while WAITING and started */
     bool is_listed;
     enum unit_state state;
-    unsigned generation;          /* of the pool, when it became RUNNING */
+    unsigned generation; /* of the pool, when it became RUNNING */
     struct sp_executable *executable;
-    unsigned root;                /* index into the executable's roots */
+    unsigned root; /* index into the executable's roots */
     uint32_t first_kernel, num_kernels;
-    uint64_t local_size[3];       /* 0 0 0: any */
-    struct variant *variant;      /* what its code is for, or NULL: the kernels' slots */
-    struct sp_code *code;         /* READY; set before any kernel of it is published */
-    int error;                    /* FAILED: a negative errno */
-    char *log;                    /* FAILED: why, or NULL */
+    uint64_t local_size[3];  /* 0 0 0: any */
+    struct variant *variant; /* what its code is for, or NULL: the kernels' slots */
+    struct sp_code *code;    /* READY; set before any kernel of it is published */
+    int error;               /* FAILED: a negative errno */
+    char *log;               /* FAILED: why, or NULL */
 };
 
 typedef _Atomic(struct sp_code_kernel *) atomic_code;
@@ -80,41 +81,41 @@ struct variant {
 
 /* One kernel on one root device. */
 struct slot {
-    atomic_code code;              /* NULL until ready. Release/acquire: what it points to is whole */
-    struct unit *unit;             /* that makes it */
-    uint32_t preferred_multiple;   /* written before `code` */
+    atomic_code code;            /* NULL until ready. Release/acquire: what it points to is whole */
+    struct unit *unit;           /* that makes it */
+    uint32_t preferred_multiple; /* written before `code` */
     _Atomic(struct variant *) variants;
-    unsigned num_variants;         /* under the executable's lock */
+    unsigned num_variants; /* under the executable's lock */
 };
 
 struct sp_executable {
     atomic_uint references;
-    bool is_abandoned;       /* under the pool's lock: no reference is left */
-    unsigned running;        /* under the pool's lock: units RUNNING */
-    cl_context context;      /* a reference is held */
+    bool is_abandoned;  /* under the pool's lock: no reference is left */
+    unsigned running;   /* under the pool's lock: units RUNNING */
+    cl_context context; /* a reference is held */
     struct sp_device **roots;
     unsigned num_roots;
     struct sp_step_result program; /* memory, IR, info */
     char **options;
     uint32_t num_options;
-    struct unit *units;      /* for any local size */
+    struct unit *units; /* for any local size */
     uint32_t num_units;
-    struct slot *slots;      /* num_roots times the number of kernels */
-    pthread_mutex_t lock;    /* of globals and of the lists of variants */
+    struct slot *slots;                /* num_roots times the number of kernels */
+    pthread_mutex_t lock;              /* of globals and of the lists of variants */
     _Atomic(unsigned char *) *globals; /* one for each root; NULL until first used */
 };
 
-/* --- The pool ------------------------------------------------------------------------------------ */
+/* --- The pool ------------------------------------------------------------------------------ */
 
 static struct {
     pthread_mutex_t lock;
-    pthread_cond_t moved;  /* a unit became READY or FAILED */
+    pthread_cond_t moved; /* a unit became READY or FAILED */
     struct unit *first, *last;
     unsigned num_threads;
-    unsigned max_threads;  /* 0: not known yet */
-    unsigned busy;         /* threads with a unit */
-    unsigned demands;      /* units that run in the thread of who needs them */
-    unsigned generation;   /* counts forks on the way to this process */
+    unsigned max_threads; /* 0: not known yet */
+    unsigned busy;        /* threads with a unit */
+    unsigned demands;     /* units that run in the thread of who needs them */
+    unsigned generation;  /* counts forks on the way to this process */
     bool has_atfork;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
@@ -189,7 +190,7 @@ static void settle(struct unit *unit, int error, char *log)
         executable_destroy(executable);
 }
 
-/* --- Generating ---------------------------------------------------------------------------------- */
+/* --- Generating ---------------------------------------------------------------------------- */
 
 static uint32_t multiple_of(const struct sp_step_result *result, const char *name)
 {
@@ -238,9 +239,8 @@ static void run_unit(struct unit *unit)
     for (uint32_t i = 0; i < unit->num_kernels; i++)
         names[i] = info->kernels[unit->first_kernel + i].name;
     struct sp_words options = {(const char *const *)executable->options, executable->num_options};
-    error = sp_step_generate(executable->program.code,
-                             (struct sp_words){names, unit->num_kernels}, unit->local_size, options,
-                             &result);
+    error = sp_step_generate(executable->program.code, (struct sp_words){names, unit->num_kernels},
+                             unit->local_size, options, &result);
     if (error) {
         log = result.log;
         result.log = NULL;
@@ -290,8 +290,8 @@ static void *pool_thread(void *unused)
     return NULL;
 }
 
-/* With the pool's lock held. Lists the unit, and sees to a thread for it. Without one it stays in the list for
- * the next, or for who needs it. */
+/* With the pool's lock held. Lists the unit, and sees to a thread for it. Without one it stays in
+ * the list for the next, or for who needs it. */
 static void submit(struct unit *unit)
 {
     if (unit->state != UNIT_WAITING || unit->is_listed)
@@ -344,7 +344,7 @@ static int wait_for_unit(struct unit *unit, char **log)
     return error;
 }
 
-/* --- Executables --------------------------------------------------------------------------------- */
+/* --- Executables --------------------------------------------------------------------------- */
 
 static uint32_t kernels_per_unit(const struct sp_executable *executable)
 {
@@ -356,16 +356,16 @@ static uint32_t kernels_per_unit(const struct sp_executable *executable)
 static int make_units(struct sp_executable *executable)
 {
     uint32_t kernels = executable->program.info->num_kernels;
-    executable->slots = sp_alloc_array((size_t)executable->num_roots * kernels,
-                                       sizeof(*executable->slots));
+    executable->slots =
+        sp_alloc_array((size_t)executable->num_roots * kernels, sizeof(*executable->slots));
     if (!executable->slots)
         return -ENOMEM;
     if (!kernels)
         return 0;
     uint32_t each = kernels_per_unit(executable);
     uint32_t per_root = (kernels + each - 1) / each;
-    executable->units = sp_alloc_array((size_t)executable->num_roots * per_root,
-                                       sizeof(*executable->units));
+    executable->units =
+        sp_alloc_array((size_t)executable->num_roots * per_root, sizeof(*executable->units));
     if (!executable->units)
         return -ENOMEM;
     executable->num_units = executable->num_roots * per_root;
@@ -494,8 +494,8 @@ void sp_executable_unreference(struct sp_executable *executable)
     for (uint32_t i = 0; i < executable->num_units; i++)
         list_remove(&executable->units[i]);
     for (size_t i = 0; i < (size_t)executable->num_roots * kernels; i++)
-        for (struct variant *variant = atomic_load_explicit(&executable->slots[i].variants,
-                                                            memory_order_relaxed);
+        for (struct variant *variant =
+                 atomic_load_explicit(&executable->slots[i].variants, memory_order_relaxed);
              variant; variant = variant->next)
             list_remove(&variant->unit);
     bool is_last = !executable->running;
@@ -514,7 +514,7 @@ struct sp_bytes sp_executable_ir(const struct sp_executable *executable)
     return executable->program.code;
 }
 
-/* --- For enqueues -------------------------------------------------------------------------------- */
+/* --- For enqueues -------------------------------------------------------------------------- */
 
 static bool find_root(const struct sp_executable *executable, const struct sp_device *root,
                       unsigned *index)
@@ -565,7 +565,8 @@ static struct variant *find_variant(struct slot *slot, const uint64_t local_size
     return variant;
 }
 
-/* Begins code for this local size in the background. Silent where it cannot: there is code already. */
+/* Begins code for this local size in the background. Silent where it cannot: there is code already.
+ */
 static void begin_variant(struct sp_executable *executable, struct slot *slot, uint32_t kernel,
                           const uint64_t local_size[3])
 {
@@ -600,7 +601,8 @@ static int get_slot(struct sp_executable *executable, const struct sp_device *ro
     unsigned index;
     if (!find_root(executable, root, &index))
         return -ENODEV;
-    *slot = &executable->slots[(size_t)index * info->num_kernels + (size_t)(kernel - info->kernels)];
+    *slot =
+        &executable->slots[(size_t)index * info->num_kernels + (size_t)(kernel - info->kernels)];
     /* Acquire: pairs with publish. */
     if (__builtin_expect(!!atomic_load_explicit(&(*slot)->code, memory_order_acquire), 1))
         return 0;

@@ -1,18 +1,18 @@
 /* See spawn.h. How a library starts a process behind its application's back, and why it is done so.
  *
- * A child's exit signal decides who hears of its end, but execve sets it back to SIGCHLD (execve(2)). So
- * there are two steps. The middle process is made with exit signal 0: its end is neither signalled
- * nor seen by a wait() without __WCLONE. It makes the program's process and ends, and so the
- * program becomes a child of init (or of the nearest subreaper), which reaps it. Only the library
- * waits for the middle process, with __WCLONE.
+ * A child's exit signal decides who hears of its end, but execve sets it back to SIGCHLD
+ * (execve(2)). So there are two steps. The middle process is made with exit signal 0: its end is
+ * neither signalled nor seen by a wait() without __WCLONE. It makes the program's process and ends,
+ * and so the program becomes a child of init (or of the nearest subreaper), which reaps it. Only
+ * the library waits for the middle process, with __WCLONE.
  *
  * Both share the application's memory (CLONE_VM) and stop their maker until they are gone or have
  * called execve (CLONE_VFORK): nothing is copied, however large the application is, and a failing
  * execve is reported through a variable. The two new processes run on stacks of their own and use
  * raw system calls only: no lock, no allocation, no handler of a sanitizer.
  *
- * Invariant: signals are blocked in the calling thread from before the clone until after it, so that no
- * handler of the application runs in a process that shares its memory.
+ * Invariant: signals are blocked in the calling thread from before the clone until after it, so
+ * that no handler of the application runs in a process that shares its memory.
  */
 #include "compiler/spawn.h"
 
@@ -41,8 +41,8 @@
 
 #define UNSANITIZED __attribute__((no_sanitize("address", "undefined", "thread")))
 
-/* glibc's clone() under the name that ThreadSanitizer does not intercept: its handler takes the new process for
- * one with memory of its own, and from then on misses what the old one does. */
+/* glibc's clone() under the name that ThreadSanitizer does not intercept: its handler takes the new
+ * process for one with memory of its own, and from then on misses what the old one does. */
 int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...);
 
 struct spawn {
@@ -56,8 +56,8 @@ struct spawn {
 static alignas(64) unsigned char middle_stack[STACK_BYTES];
 static alignas(64) unsigned char program_stack[STACK_BYTES];
 
-/* All dispositions default, then no signal blocked. The kernel's struct sigaction is zeros for SIG_DFL
- * on every architecture; 64 bytes are more than any has. */
+/* All dispositions default, then no signal blocked. The kernel's struct sigaction is zeros for
+ * SIG_DFL on every architecture; 64 bytes are more than any has. */
 static UNSANITIZED void reset_signals(void)
 {
     static const uint64_t zeros[8];
@@ -101,7 +101,8 @@ static UNSANITIZED int be_program(void *argument)
 static UNSANITIZED int be_middle(void *argument)
 {
     struct spawn *spawn = argument;
-    if (__clone(be_program, program_stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, spawn) < 0)
+    if (__clone(be_program, program_stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, spawn) <
+        0)
         spawn->error = errno;
     syscall(SYS_exit_group, 0);
     return 0;

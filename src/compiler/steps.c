@@ -1,14 +1,14 @@
 /* See steps.h. Puts requests together, asks the cache, asks samepage-cc, and takes answers apart.
  *
- * The key of an entry is the digest of the request's body (all but its limits), of the kind, and of the
- * machine: versions, the processor's features, and which samepage-cc and builtin library there are.
- * The machine is looked at once a process, at the first request: should samepage-cc be replaced while we
- * run, then what the old one made is kept under the old one's key.
+ * The key of an entry is the digest of the request's body (all but its limits), of the kind, and of
+ * the machine: versions, the processor's features, and which samepage-cc and builtin library there
+ * are. The machine is looked at once a process, at the first request: should samepage-cc be
+ * replaced while we run, then what the old one made is kept under the old one's key.
  *
- * An entry holds what the answer depended on, then the answer. For a source with #include these are the
- * files that were read, each with its digest, which must still be true when the entry is used. (A new
- * file that would be found earlier in the search path is not noticed; compilers' caches share that
- * limit.) A file that changed while we compiled makes the answer unfit for keeping.
+ * An entry holds what the answer depended on, then the answer. For a source with #include these are
+ * the files that were read, each with its digest, which must still be true when the entry is used.
+ * (A new file that would be found earlier in the search path is not noticed; compilers' caches
+ * share that limit.) A file that changed while we compiled makes the answer unfit for keeping.
  *
  * No state but the machine's digest, no lock.
  */
@@ -49,11 +49,11 @@
 #define SEED_BODY 3u
 #define SEED_FILE 4u
 
-/* --- The machine --------------------------------------------------------------------------------- */
+/* --- The machine --------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
-/* The leaves that say what instructions there are. The first word of leaf 1's EBX is the number of the
- * processor that we happen to run on, so EBX is left out there. */
+/* The leaves that say what instructions there are. The first word of leaf 1's EBX is the number of
+ * the processor that we happen to run on, so EBX is left out there. */
 static void put_processor(struct sp_wire_writer *writer)
 {
     static const struct {
@@ -132,10 +132,10 @@ static bool request_key(enum sp_cc_kind kind, const struct sp_wire_writer *reque
     return true;
 }
 
-/* --- Included files ------------------------------------------------------------------------------ */
+/* --- Included files ------------------------------------------------------------------------ */
 
-/* Digest and size of a file's content. `before` not 0: false as well where the file may have changed
- * since that time (seconds since the epoch). */
+/* Digest and size of a file's content. `before` not 0: false as well where the file may have
+ * changed since that time (seconds since the epoch). */
 static bool digest_file(const char *path, time_t before, struct sp_digest *digest, uint64_t *size)
 {
     struct stat status;
@@ -188,7 +188,8 @@ static bool dependencies_hold(struct sp_wire_reader *reader)
     return !reader->failed;
 }
 
-/* Writes the list of files that the COMPILE answer names; `started` is when the compilation began. */
+/* Writes the list of files that the COMPILE answer names; `started` is when the compilation began.
+ */
 static bool put_dependencies(struct sp_wire_writer *writer, const struct sp_compiler_reply *reply,
                              time_t started)
 {
@@ -218,7 +219,7 @@ static bool put_dependencies(struct sp_wire_writer *writer, const struct sp_comp
     return true;
 }
 
-/* --- Asking -------------------------------------------------------------------------------------- */
+/* --- Asking -------------------------------------------------------------------------------- */
 
 /* An answer from the cache: its body becomes the reply's. */
 static bool load_reply(struct sp_cache *cache, struct sp_digest key,
@@ -307,8 +308,8 @@ static void explain_limit(struct sp_compiler_reply *reply)
     }
 }
 
-/* Answers the request: from the cache where it can be, and into the cache. Ends the request. `take` moves
- * what the answer holds into `result`: 0, -EBADMSG, -ENOMEM. */
+/* Answers the request: from the cache where it can be, and into the cache. Ends the request. `take`
+ * moves what the answer holds into `result`: 0, -EBADMSG, -ENOMEM. */
 static int ask(enum sp_cc_kind kind, struct sp_wire_writer *request, struct sp_step_result *result,
                int (*take)(struct sp_compiler_reply *reply, struct sp_step_result *result))
 {
@@ -344,8 +345,9 @@ static int ask(enum sp_cc_kind kind, struct sp_wire_writer *request, struct sp_s
     if (error == -EBADMSG) {
         error = -EIO;
         free(reply.log);
-        reply.log = sp_strdup("The answer of the compiler was not understood; it must be of the same "
-                              "version as the library.\n");
+        reply.log =
+            sp_strdup("The answer of the compiler was not understood; it must be of the same "
+                      "version as the library.\n");
     }
 end:
     sp_wire_writer_finish(request);

@@ -27,10 +27,10 @@ struct sp_header {
 
 /* What a step made. To be ended with sp_step_result_finish in every case. */
 struct sp_step_result {
-    char *log;           /* owned; the build log; NULL stands for "" */
-    void *memory;        /* owned; where `code` lies */
-    struct sp_bytes code; /* bitcode, program IR or a shared object */
-    struct sp_program_info *info; /* owned; sp_step_link of a program, else NULL */
+    char *log;                      /* owned; the build log; NULL stands for "" */
+    void *memory;                   /* owned; where `code` lies */
+    struct sp_bytes code;           /* bitcode, program IR or a shared object */
+    struct sp_program_info *info;   /* owned; sp_step_link of a program, else NULL */
     struct sp_kernel_code *kernels; /* owned; sp_step_generate: as many as kernels were wanted */
     uint32_t num_kernels;
 };

@@ -64,8 +64,8 @@ __attribute__((unused)) static int read_int(cl_command_queue queue, cl_mem buffe
     return value;
 }
 
-/* Runs a kernel whose only argument is an int buffer, with one work-item, and gives the buffer's first
- * int. */
+/* Runs a kernel whose only argument is an int buffer, with one work-item, and gives the buffer's
+ * first int. */
 __attribute__((unused)) static int run_for_int(struct check_setup *setup, cl_program program,
                                                const char *name)
 {
@@ -73,8 +73,7 @@ __attribute__((unused)) static int run_for_int(struct check_setup *setup, cl_pro
     cl_mem buffer = int_buffer(setup->context, 1);
     size_t one = 1;
     REQUIRE_CL(clSetKernelArg(kernel, 0, sizeof buffer, &buffer));
-    REQUIRE_CL(
-        clEnqueueNDRangeKernel(setup->queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL));
+    REQUIRE_CL(clEnqueueNDRangeKernel(setup->queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL));
     int value = read_int(setup->queue, buffer, 0);
     CHECK_CL(clReleaseMemObject(buffer), CL_SUCCESS);
     CHECK_CL(clReleaseKernel(kernel), CL_SUCCESS);

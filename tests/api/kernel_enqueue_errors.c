@@ -38,9 +38,9 @@ int main(void)
              CL_INVALID_COMMAND_QUEUE);
     CHECK_CL(clEnqueueNDRangeKernel(setup.queue, NULL, 1, NULL, &one, NULL, 0, NULL, NULL),
              CL_INVALID_KERNEL);
-    CHECK_CL(clEnqueueNDRangeKernel(setup.queue, (cl_kernel)program, 1, NULL, &one, NULL, 0, NULL,
-                                    NULL),
-             CL_INVALID_KERNEL);
+    CHECK_CL(
+        clEnqueueNDRangeKernel(setup.queue, (cl_kernel)program, 1, NULL, &one, NULL, 0, NULL, NULL),
+        CL_INVALID_KERNEL);
     cl_context other = clCreateContext(NULL, 1, &setup.device, NULL, NULL, &error);
     REQUIRE_CL(error);
     cl_command_queue other_queue = clCreateCommandQueue(other, setup.device, 0, &error);

@@ -18,8 +18,8 @@ static cl_int run(struct check_setup *setup, const char *options, size_t global,
     cl_kernel kernel = get_kernel(program, "k");
     cl_mem buffer = int_buffer(setup->context, global);
     CHECK_CL(clSetKernelArg(kernel, 0, sizeof buffer, &buffer), CL_SUCCESS);
-    cl_int error = clEnqueueNDRangeKernel(setup->queue, kernel, 1, NULL, &global, &local, 0, NULL,
-                                          NULL);
+    cl_int error =
+        clEnqueueNDRangeKernel(setup->queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL);
     CHECK_CL(clEnqueueReadBuffer(setup->queue, buffer, CL_TRUE, 0, global * sizeof(int), values, 0,
                                  NULL, NULL),
              CL_SUCCESS);

@@ -54,9 +54,9 @@ int main(void)
 
     CHECK_CL(clGetDeviceInfo(setup.device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof max, &max, NULL),
              CL_SUCCESS);
-    CHECK_CL(clGetKernelWorkGroupInfo(kernel, NULL, CL_KERNEL_WORK_GROUP_SIZE, sizeof size, &size,
-                                      NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clGetKernelWorkGroupInfo(kernel, NULL, CL_KERNEL_WORK_GROUP_SIZE, sizeof size, &size, NULL),
+        CL_SUCCESS);
     CHECK(size >= 16 && size <= max);
     CHECK_CL(clGetKernelWorkGroupInfo(kernel, setup.device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
                                       sizeof sizes, sizes, NULL),
@@ -85,19 +85,19 @@ int main(void)
              CL_SUCCESS);
     CHECK(size >= 1 && size <= max);
 
-    CHECK_CL(clGetKernelWorkGroupInfo(NULL, setup.device, CL_KERNEL_WORK_GROUP_SIZE, 0, NULL, &size),
-             CL_INVALID_KERNEL);
+    CHECK_CL(
+        clGetKernelWorkGroupInfo(NULL, setup.device, CL_KERNEL_WORK_GROUP_SIZE, 0, NULL, &size),
+        CL_INVALID_KERNEL);
     CHECK_CL(clGetKernelWorkGroupInfo(kernel, (cl_device_id)setup.queue, CL_KERNEL_WORK_GROUP_SIZE,
                                       0, NULL, &size),
              CL_INVALID_DEVICE);
     CHECK_CL(clGetKernelWorkGroupInfo(kernel, setup.device, CL_KERNEL_GLOBAL_WORK_SIZE,
                                       sizeof sizes, sizes, &size),
              CL_INVALID_VALUE);
-    CHECK_CL(clGetKernelWorkGroupInfo(kernel, setup.device, 0x1, 0, NULL, &size),
-             CL_INVALID_VALUE);
-    CHECK_CL(clGetKernelWorkGroupInfo(kernel, setup.device, CL_KERNEL_WORK_GROUP_SIZE, 2, room,
-                                      &size),
-             CL_INVALID_VALUE);
+    CHECK_CL(clGetKernelWorkGroupInfo(kernel, setup.device, 0x1, 0, NULL, &size), CL_INVALID_VALUE);
+    CHECK_CL(
+        clGetKernelWorkGroupInfo(kernel, setup.device, CL_KERNEL_WORK_GROUP_SIZE, 2, room, &size),
+        CL_INVALID_VALUE);
     CHECK_CL(clGetKernelSubGroupInfo(NULL, setup.device, CL_KERNEL_MAX_NUM_SUB_GROUPS, 0, NULL, 0,
                                      NULL, &size),
              CL_INVALID_KERNEL);

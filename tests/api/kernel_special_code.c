@@ -1,5 +1,5 @@
-/* A kernel with barriers gives the same results for every local size, before and after code for that very
- * size is ready. */
+/* A kernel with barriers gives the same results for every local size, before and after code for
+ * that very size is ready. */
 #include "check_program.h"
 
 #include <time.h>
@@ -31,9 +31,9 @@ int main(void)
     for (int round = 0; round < 200; round++) {
         size_t local = sizes[(size_t)round % (sizeof sizes / sizeof sizes[0])];
         int values[ITEMS];
-        CHECK_CL(clEnqueueNDRangeKernel(setup.queue, kernel, 1, NULL, &global, &local, 0, NULL,
-                                        NULL),
-                 CL_SUCCESS);
+        CHECK_CL(
+            clEnqueueNDRangeKernel(setup.queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL),
+            CL_SUCCESS);
         CHECK_CL(clEnqueueReadBuffer(setup.queue, buffer, CL_TRUE, 0, sizeof values, values, 0,
                                      NULL, NULL),
                  CL_SUCCESS);
@@ -46,9 +46,9 @@ int main(void)
     }
     /* Let go while code may still be made. */
     for (size_t local = 480; local > 128; local /= 2)
-        CHECK_CL(clEnqueueNDRangeKernel(setup.queue, kernel, 1, NULL, &global, &local, 0, NULL,
-                                        NULL),
-                 CL_SUCCESS);
+        CHECK_CL(
+            clEnqueueNDRangeKernel(setup.queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL),
+            CL_SUCCESS);
     clReleaseMemObject(buffer);
     clReleaseKernel(kernel);
     clReleaseProgram(program);

@@ -18,8 +18,8 @@ int main(void)
                                NULL);
     cl_kernel kernel = get_kernel(program, "k");
     cl_mem buffer = int_buffer(setup.context, 3);
-    static const size_t globals[][3] = {
-        {1, 1, 1}, {7, 1, 1}, {64, 1, 1}, {1000, 3, 1}, {4096, 4096, 1}, {17, 19, 23}, {1000003, 1, 1}};
+    static const size_t globals[][3] = {{1, 1, 1},       {7, 1, 1},    {64, 1, 1},     {1000, 3, 1},
+                                        {4096, 4096, 1}, {17, 19, 23}, {1000003, 1, 1}};
     size_t size[3] = {9, 9, 9}, zero = 0;
     CHECK_CL(suggest(setup.queue, kernel, 1, NULL, globals[0], size), CL_INVALID_KERNEL_ARGS);
     CHECK_CL(clSetKernelArg(kernel, 0, sizeof buffer, &buffer), CL_SUCCESS);
@@ -34,9 +34,9 @@ int main(void)
     CHECK(size[0] == 9);
     for (size_t i = 0; i < sizeof globals / sizeof globals[0]; i++) {
         CHECK_CL(suggest(setup.queue, kernel, 3, NULL, globals[i], size), CL_SUCCESS);
-        CHECK_CL(clEnqueueNDRangeKernel(setup.queue, kernel, 3, NULL, globals[i], NULL, 0, NULL,
-                                        NULL),
-                 CL_SUCCESS);
+        CHECK_CL(
+            clEnqueueNDRangeKernel(setup.queue, kernel, 3, NULL, globals[i], NULL, 0, NULL, NULL),
+            CL_SUCCESS);
         for (size_t d = 0; d < 3; d++) {
             CHECK(globals[i][d] % size[d] == 0);
             CHECK(read_int(setup.queue, buffer, d) == (int)size[d]);

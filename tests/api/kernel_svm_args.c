@@ -1,4 +1,5 @@
-/* SVM pointers as arguments (inside a region, NULL, system memory), and the execution info of a kernel. */
+/* SVM pointers as arguments (inside a region, NULL, system memory), and the execution info of a
+ * kernel. */
 #include "check_program.h"
 
 int main(void)
@@ -13,7 +14,8 @@ int main(void)
     cl_kernel kernel = get_kernel(program, "k");
     size_t one = 1;
     int value = 3;
-    int *region = clSVMAlloc(setup.context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, 4096, 0);
+    int *region =
+        clSVMAlloc(setup.context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, 4096, 0);
     REQUIRE(region);
     int host[4] = {0, 0, 0, 0};
     int *indirect = host;
@@ -54,12 +56,12 @@ int main(void)
     CHECK_CL(clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_PTRS, 0, NULL), CL_SUCCESS);
     CHECK_CL(clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM, 1, &yes),
              CL_INVALID_VALUE);
-    CHECK_CL(clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM, sizeof yes,
-                                 NULL),
-             CL_INVALID_VALUE);
-    CHECK_CL(clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM, sizeof yes,
-                                 &yes),
-             CL_SUCCESS);
+    CHECK_CL(
+        clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM, sizeof yes, NULL),
+        CL_INVALID_VALUE);
+    CHECK_CL(
+        clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM, sizeof yes, &yes),
+        CL_SUCCESS);
     CHECK_CL(clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM, sizeof no, &no),
              CL_SUCCESS);
 

@@ -1,4 +1,5 @@
-/* clEnqueueTask runs one work-item; clEnqueueNativeKernel a function of the host on copied arguments. */
+/* clEnqueueTask runs one work-item; clEnqueueNativeKernel a function of the host on copied
+ * arguments. */
 #include "check_program.h"
 
 struct arguments {
@@ -49,9 +50,9 @@ int main(void)
              CL_INVALID_VALUE);
     CHECK_CL(clEnqueueNativeKernel(setup.queue, native, NULL, 0, 1, &buffer, places, 0, NULL, NULL),
              CL_INVALID_VALUE);
-    CHECK_CL(clEnqueueNativeKernel(setup.queue, native, &arguments, 0, 0, NULL, NULL, 0, NULL,
-                                   NULL),
-             CL_INVALID_VALUE);
+    CHECK_CL(
+        clEnqueueNativeKernel(setup.queue, native, &arguments, 0, 0, NULL, NULL, 0, NULL, NULL),
+        CL_INVALID_VALUE);
     CHECK_CL(clEnqueueNativeKernel(setup.queue, native, &arguments, sizeof arguments, 1, NULL,
                                    places, 0, NULL, NULL),
              CL_INVALID_VALUE);

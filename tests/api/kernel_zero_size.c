@@ -6,8 +6,7 @@ int main(void)
     struct check_setup setup;
     check_setup(&setup);
     cl_int error;
-    cl_program program =
-        build(setup.context, "__kernel void k(__global int *p) { p[0]++; }", NULL);
+    cl_program program = build(setup.context, "__kernel void k(__global int *p) { p[0]++; }", NULL);
     cl_kernel kernel = get_kernel(program, "k");
     cl_mem buffer = int_buffer(setup.context, 1);
     const size_t sizes[3] = {4, 0, 4}, local[3] = {1, 1, 1};

@@ -1,4 +1,5 @@
-/* With a callback, building, compiling and linking go on by themselves; the callback sees the result. */
+/* With a callback, building, compiling and linking go on by themselves; the callback sees the
+ * result. */
 #include "check_program.h"
 
 #include <pthread.h>
@@ -53,8 +54,8 @@ int main(void)
              CL_SUCCESS);
     wait_for_calls(++wanted);
     CHECK(seen_status == CL_BUILD_SUCCESS);
-    cl_program linked = clLinkProgram(setup.context, 0, NULL, NULL, 1, &program, note, setup.device,
-                                      &error);
+    cl_program linked =
+        clLinkProgram(setup.context, 0, NULL, NULL, 1, &program, note, setup.device, &error);
     REQUIRE_CL(error);
     wait_for_calls(++wanted);
     CHECK(seen == linked && seen_status == CL_BUILD_SUCCESS);

@@ -1,5 +1,5 @@
-/* A program with kernels cannot be built anew; once they are released it can, even while a command of
- * them waits to run. */
+/* A program with kernels cannot be built anew; once they are released it can, even while a command
+ * of them waits to run. */
 #include "check_program.h"
 
 int main(void)
@@ -27,9 +27,9 @@ int main(void)
     CHECK_CL(clEnqueueNDRangeKernel(setup.queue, kernel, 1, NULL, &one, NULL, 1, &gate, NULL),
              CL_SUCCESS);
     int value = 0;
-    CHECK_CL(clEnqueueReadBuffer(setup.queue, buffer, CL_FALSE, 0, sizeof value, &value, 0, NULL,
-                                 &done),
-             CL_SUCCESS);
+    CHECK_CL(
+        clEnqueueReadBuffer(setup.queue, buffer, CL_FALSE, 0, sizeof value, &value, 0, NULL, &done),
+        CL_SUCCESS);
     CHECK_CL(clSetKernelArg(kernel, 0, sizeof unread, &unread), CL_SUCCESS);
     CHECK_CL(clReleaseMemObject(buffer), CL_SUCCESS);
     CHECK_CL(clReleaseKernel(kernel), CL_SUCCESS);

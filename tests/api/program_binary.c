@@ -1,4 +1,5 @@
-/* A program binary of every type survives a round trip; damaged in any byte, or cut short, it is refused. */
+/* A program binary of every type survives a round trip; damaged in any byte, or cut short, it is
+ * refused. */
 #include "check_program.h"
 
 static unsigned char *get_binary(cl_program program, size_t *size)
@@ -17,8 +18,8 @@ static cl_program load(struct check_setup *setup, const unsigned char *bytes, si
                        cl_int *error)
 {
     cl_int status = 99;
-    cl_program program = clCreateProgramWithBinary(setup->context, 1, &setup->device, &size, &bytes,
-                                                   &status, error);
+    cl_program program =
+        clCreateProgramWithBinary(setup->context, 1, &setup->device, &size, &bytes, &status, error);
     CHECK(status == *error);
     return program;
 }
@@ -102,16 +103,16 @@ int main(void)
 
     cl_program object = source_program(setup.context, "int twice(int a) { return 2 * a; }\n");
     CHECK_CL(clCompileProgram(object, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL), CL_SUCCESS);
-    cl_program library = clLinkProgram(setup.context, 0, NULL, "-create-library", 1, &object, NULL,
-                                       NULL, &error);
+    cl_program library =
+        clLinkProgram(setup.context, 0, NULL, "-create-library", 1, &object, NULL, NULL, &error);
     REQUIRE_CL(error);
     cl_program loaded_library = round_trip(&setup, library);
     CHECK_CL(clReleaseProgram(library), CL_SUCCESS);
     CHECK_CL(clReleaseProgram(object), CL_SUCCESS);
 
-    object = source_program(setup.context,
-                            "int twice(int a);\n"
-                            "__kernel void k(__global int *p) { p[0] = twice(21); }\n");
+    object =
+        source_program(setup.context, "int twice(int a);\n"
+                                      "__kernel void k(__global int *p) { p[0] = twice(21); }\n");
     CHECK_CL(clCompileProgram(object, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL), CL_SUCCESS);
     cl_program loaded_object = round_trip(&setup, object);
     CHECK_CL(clReleaseProgram(object), CL_SUCCESS);

@@ -50,9 +50,9 @@ int main(void)
     CHECK_CL(clGetProgramInfo(program, CL_PROGRAM_SOURCE, sizeof text, text, &size), CL_SUCCESS);
     CHECK(strcmp(text, source) == 0 && size == sizeof source);
     cl_bool has = 5;
-    CHECK_CL(clGetProgramInfo(program, CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT, sizeof has, &has,
-                              NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clGetProgramInfo(program, CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT, sizeof has, &has, NULL),
+        CL_SUCCESS);
     CHECK(has == CL_FALSE);
     CHECK_CL(clGetProgramInfo(program, CL_PROGRAM_IL, sizeof text, text, &size), CL_SUCCESS);
     CHECK(size == 0);

@@ -1,5 +1,5 @@
-/* Whatever the cache folder is (a file, garbage, another's, gone), builds work and give what the source
- * says. */
+/* Whatever the cache folder is (a file, garbage, another's, gone), builds work and give what the
+ * source says. */
 #include "check_program.h"
 
 #include <dirent.h>

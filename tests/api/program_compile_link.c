@@ -4,9 +4,9 @@
 static cl_program_binary_type binary_type(cl_program program, cl_device_id device)
 {
     cl_program_binary_type type = 77;
-    CHECK_CL(clGetProgramBuildInfo(program, device, CL_PROGRAM_BINARY_TYPE, sizeof type, &type,
-                                   NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clGetProgramBuildInfo(program, device, CL_PROGRAM_BINARY_TYPE, sizeof type, &type, NULL),
+        CL_SUCCESS);
     return type;
 }
 
@@ -35,17 +35,17 @@ int main(void)
         clLinkProgram(setup.context, 0, NULL, NULL, 1, &main_part, NULL, NULL, &error);
     CHECK(error == CL_LINK_PROGRAM_FAILURE);
     REQUIRE(linked);
-    CHECK_CL(clGetProgramBuildInfo(linked, setup.device, CL_PROGRAM_BUILD_LOG, sizeof log, log,
-                                   NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clGetProgramBuildInfo(linked, setup.device, CL_PROGRAM_BUILD_LOG, sizeof log, log, NULL),
+        CL_SUCCESS);
     CHECK(strstr(log, "helper") != NULL);
     CHECK_CL(clReleaseProgram(linked), CL_SUCCESS);
 
     /* One part compiled, one not. */
     cl_program parts[] = {main_part, helper};
-    CHECK_CL_NULL(clLinkProgram(setup.context, 1, &setup.device, NULL, 2, parts, NULL, NULL,
-                                &check_error),
-                  CL_INVALID_OPERATION);
+    CHECK_CL_NULL(
+        clLinkProgram(setup.context, 1, &setup.device, NULL, 2, parts, NULL, NULL, &check_error),
+        CL_INVALID_OPERATION);
     CHECK_CL(clCompileProgram(helper, 1, &setup.device, NULL, 0, NULL, NULL, NULL, NULL),
              CL_SUCCESS);
     linked = clLinkProgram(setup.context, 1, &setup.device, "-cl-fast-relaxed-math", 2, parts, NULL,
@@ -62,8 +62,9 @@ int main(void)
     CHECK_CL_NULL(clLinkProgram(setup.context, 0, NULL, "-enable-link-options", 1, &helper, NULL,
                                 NULL, &check_error),
                   CL_INVALID_LINKER_OPTIONS);
-    cl_program library = clLinkProgram(setup.context, 0, NULL, "-create-library -enable-link-options",
-                                       1, &helper, NULL, NULL, &error);
+    cl_program library =
+        clLinkProgram(setup.context, 0, NULL, "-create-library -enable-link-options", 1, &helper,
+                      NULL, NULL, &error);
     REQUIRE_CL(error);
     CHECK(binary_type(library, setup.device) == CL_PROGRAM_BINARY_TYPE_LIBRARY);
     CHECK_CL(clReleaseProgram(helper), CL_SUCCESS);

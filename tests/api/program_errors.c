@@ -17,9 +17,8 @@ static void check_creation(struct check_setup *setup)
     cl_int status = 5;
     CHECK_CL_NULL(clCreateProgramWithSource(NULL, 1, &text, NULL, &check_error),
                   CL_INVALID_CONTEXT);
-    CHECK_CL_NULL(
-        clCreateProgramWithSource((cl_context)setup->queue, 1, &text, NULL, &check_error),
-        CL_INVALID_CONTEXT);
+    CHECK_CL_NULL(clCreateProgramWithSource((cl_context)setup->queue, 1, &text, NULL, &check_error),
+                  CL_INVALID_CONTEXT);
     CHECK_CL_NULL(clCreateProgramWithSource(setup->context, 0, &text, NULL, &check_error),
                   CL_INVALID_VALUE);
     CHECK_CL_NULL(clCreateProgramWithSource(setup->context, 1, NULL, NULL, &check_error),
@@ -40,15 +39,15 @@ static void check_creation(struct check_setup *setup)
         clCreateProgramWithBuiltInKernels(setup->context, 1, &setup->device, "a", &check_error),
         CL_INVALID_VALUE);
 
-    CHECK_CL_NULL(clCreateProgramWithBinary(NULL, 1, &setup->device, &length, &binary, &status,
-                                            &check_error),
-                  CL_INVALID_CONTEXT);
+    CHECK_CL_NULL(
+        clCreateProgramWithBinary(NULL, 1, &setup->device, &length, &binary, &status, &check_error),
+        CL_INVALID_CONTEXT);
     CHECK_CL_NULL(clCreateProgramWithBinary(setup->context, 0, &setup->device, &length, &binary,
                                             &status, &check_error),
                   CL_INVALID_VALUE);
-    CHECK_CL_NULL(clCreateProgramWithBinary(setup->context, 1, NULL, &length, &binary, &status,
-                                            &check_error),
-                  CL_INVALID_VALUE);
+    CHECK_CL_NULL(
+        clCreateProgramWithBinary(setup->context, 1, NULL, &length, &binary, &status, &check_error),
+        CL_INVALID_VALUE);
     CHECK_CL_NULL(clCreateProgramWithBinary(setup->context, 1, (cl_device_id *)&setup->queue,
                                             &length, &binary, &status, &check_error),
                   CL_INVALID_DEVICE);
@@ -82,8 +81,7 @@ static void check_building(struct check_setup *setup, cl_program program)
     CHECK_CL(clBuildProgram(program, 0, NULL, "-unknown", NULL, NULL), CL_INVALID_BUILD_OPTIONS);
 
     CHECK_CL(clCompileProgram(NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL), CL_INVALID_PROGRAM);
-    CHECK_CL(clCompileProgram(program, 1, NULL, NULL, 0, NULL, NULL, NULL, NULL),
-             CL_INVALID_VALUE);
+    CHECK_CL(clCompileProgram(program, 1, NULL, NULL, 0, NULL, NULL, NULL, NULL), CL_INVALID_VALUE);
     CHECK_CL(clCompileProgram(program, 0, NULL, NULL, 1, NULL, &name, NULL, NULL),
              CL_INVALID_VALUE);
     CHECK_CL(clCompileProgram(program, 0, NULL, NULL, 1, &program, NULL, NULL, NULL),
@@ -116,9 +114,9 @@ static void check_building(struct check_setup *setup, cl_program program)
     CHECK_CL_NULL(
         clLinkProgram(setup->context, 1, &wrong, NULL, 1, &program, NULL, NULL, &check_error),
         CL_INVALID_DEVICE);
-    CHECK_CL_NULL(clLinkProgram(setup->context, 0, NULL, "-DX", 1, &program, NULL, NULL,
-                                &check_error),
-                  CL_INVALID_LINKER_OPTIONS);
+    CHECK_CL_NULL(
+        clLinkProgram(setup->context, 0, NULL, "-DX", 1, &program, NULL, NULL, &check_error),
+        CL_INVALID_LINKER_OPTIONS);
     /* Nothing was compiled. */
     CHECK_CL_NULL(
         clLinkProgram(setup->context, 0, NULL, NULL, 1, &program, ignore, NULL, &check_error),
@@ -143,8 +141,7 @@ static void check_queries(struct check_setup *setup, cl_program program)
              CL_INVALID_PROGRAM);
     CHECK_CL(clGetProgramBuildInfo(program, NULL, CL_PROGRAM_BUILD_LOG, 0, NULL, &size),
              CL_INVALID_DEVICE);
-    CHECK_CL(clGetProgramBuildInfo(program, setup->device, 0x1, 0, NULL, &size),
-             CL_INVALID_VALUE);
+    CHECK_CL(clGetProgramBuildInfo(program, setup->device, 0x1, 0, NULL, &size), CL_INVALID_VALUE);
     CHECK_CL(clGetProgramBuildInfo(program, setup->device, CL_PROGRAM_BUILD_STATUS, 1, room, &size),
              CL_INVALID_VALUE);
     CHECK_CL(clRetainProgram(NULL), CL_INVALID_PROGRAM);

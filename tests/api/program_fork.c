@@ -1,5 +1,5 @@
-/* After fork() parent and child both go on building, each with a compiler of its own; and exec leaves nothing
- * open. */
+/* After fork() parent and child both go on building, each with a compiler of its own; and exec
+ * leaves nothing open. */
 #include "check_program.h"
 
 #include <fcntl.h>

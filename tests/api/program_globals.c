@@ -1,5 +1,5 @@
-/* Program-scope variables start with their values, are shared by the program's kernels and live as long as the
- * build. */
+/* Program-scope variables start with their values, are shared by the program's kernels and live as
+ * long as the build. */
 #include "check_program.h"
 
 int main(void)

@@ -1,5 +1,5 @@
-/* Files are included from -I folders and from where the application is; when one changes, so does the build,
- * cache or not. */
+/* Files are included from -I folders and from where the application is; when one changes, so does
+ * the build, cache or not. */
 #include "check_program.h"
 
 #include <sys/stat.h>

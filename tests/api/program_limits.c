@@ -1,4 +1,5 @@
-/* A build that never ends, and one that eats memory, are ended with a log; the next build is fine. */
+/* A build that never ends, and one that eats memory, are ended with a log; the next build is fine.
+ */
 #include "check_program.h"
 
 #include <sys/stat.h>
@@ -31,9 +32,9 @@ static void check_refused(struct check_setup *setup, const char *source, const c
     double start = seconds();
     CHECK_CL(clBuildProgram(program, 0, NULL, NULL, NULL, NULL), CL_BUILD_PROGRAM_FAILURE);
     CHECK(seconds() - start < 20);
-    CHECK_CL(clGetProgramBuildInfo(program, setup->device, CL_PROGRAM_BUILD_LOG, sizeof log, log,
-                                   NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clGetProgramBuildInfo(program, setup->device, CL_PROGRAM_BUILD_LOG, sizeof log, log, NULL),
+        CL_SUCCESS);
     if (!strstr(log, words)) {
         fprintf(stderr, "log: %s\n", log);
         CHECK(!"the log says why");
@@ -82,7 +83,8 @@ static void check_with(const char *name, const char *limit, void (*check)(struct
 int main(void)
 {
     check_with("SAMEPAGE_BUILD_SECONDS", "2", check_time);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they need it all themselves */
+#if !defined(__SANITIZE_ADDRESS__) &&                                                              \
+    !defined(__SANITIZE_THREAD__) /* they need it all themselves */
     check_with("SAMEPAGE_BUILD_MEMORY", "400", check_memory);
 #else
     (void)check_memory;

@@ -1,4 +1,5 @@
-/* Errors of a source come back as the build log, with line and column; the program can be built again. */
+/* Errors of a source come back as the build log, with line and column; the program can be built
+ * again. */
 #include "check_program.h"
 
 int main(void)
@@ -25,9 +26,9 @@ int main(void)
                                    &type, NULL),
              CL_SUCCESS);
     CHECK(type == CL_PROGRAM_BINARY_TYPE_NONE);
-    CHECK_CL(clGetProgramBuildInfo(program, setup.device, CL_PROGRAM_BUILD_LOG, sizeof log, log,
-                                   &size),
-             CL_SUCCESS);
+    CHECK_CL(
+        clGetProgramBuildInfo(program, setup.device, CL_PROGRAM_BUILD_LOG, sizeof log, log, &size),
+        CL_SUCCESS);
     CHECK(size == strlen(log) + 1);
     CHECK(strstr(log, ":2:43: error: use of undeclared identifier 'undeclared'") != NULL);
     CHECK_CL_NULL(clCreateKernel(program, "k", &check_error), CL_INVALID_PROGRAM_EXECUTABLE);
@@ -46,8 +47,8 @@ int main(void)
                                                 "}\n");
         error = clBuildProgram(program, 0, NULL, NULL, NULL, NULL);
         CHECK_CL(error, CL_SUCCESS);
-        CHECK_CL(clGetProgramBuildInfo(program, setup.device, CL_PROGRAM_BUILD_LOG, sizeof log,
-                                       log, NULL),
+        CHECK_CL(clGetProgramBuildInfo(program, setup.device, CL_PROGRAM_BUILD_LOG, sizeof log, log,
+                                       NULL),
                  CL_SUCCESS);
         CHECK(strstr(log, "warning: look here") != NULL);
         CHECK_CL(clReleaseProgram(program), CL_SUCCESS);

@@ -36,7 +36,8 @@ static int check_with(const char *compiler)
 
 int main(void)
 {
-    static const char *const compilers[] = {"/nowhere/samepage-cc", "/bin/true", "/", "/etc/passwd"};
+    static const char *const compilers[] = {"/nowhere/samepage-cc", "/bin/true", "/",
+                                            "/etc/passwd"};
     for (size_t i = 0; i < sizeof compilers / sizeof compilers[0]; i++) {
         int status = -1;
         pid_t child = fork();

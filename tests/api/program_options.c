@@ -1,4 +1,5 @@
-/* Options reach the compiler, whichever way they are written; wrong ones are refused and the context is told. */
+/* Options reach the compiler, whichever way they are written; wrong ones are refused and the
+ * context is told. */
 #include "check_program.h"
 
 static int reports;
@@ -36,8 +37,8 @@ int main(void)
     inner.queue = clCreateCommandQueue(context, setup.device, 0, &error);
     REQUIRE_CL(error);
 
-    CHECK_CL(clBuildProgram(program, 0, NULL,
-                            "  -DA=1\t-D B -D TEXT='\\\"' -D \"CALL(x)=x * 2\" ", NULL, NULL),
+    CHECK_CL(clBuildProgram(program, 0, NULL, "  -DA=1\t-D B -D TEXT='\\\"' -D \"CALL(x)=x * 2\" ",
+                            NULL, NULL),
              CL_BUILD_PROGRAM_FAILURE);
     CHECK_CL(clBuildProgram(program, 0, NULL,
                             "  -DA=1\t-D B -D TEXT=\\\"a\\ b\\\" -D \"CALL(x)=x * 2\" -w", NULL,
@@ -49,17 +50,35 @@ int main(void)
                             "-cl-std=CL3.0 -DA=1 -DB=1 -DTEXT=\\\"\\\" -DCALL(x)=x -w", NULL, NULL),
              CL_SUCCESS);
     CHECK(run_for_int(&inner, program, "k") == 1 + 1 + 1 + 300000);
-    CHECK_CL(clBuildProgram(program, 0, NULL,
-                            "-DA=1 -DB=1 -DTEXT=\\\"\\\" -DCALL(x)=x -Werror", NULL, NULL),
+    CHECK_CL(clBuildProgram(program, 0, NULL, "-DA=1 -DB=1 -DTEXT=\\\"\\\" -DCALL(x)=x -Werror",
+                            NULL, NULL),
              CL_BUILD_PROGRAM_FAILURE);
 
     static const char *const accepted[] = {
-        "-cl-single-precision-constant", "-cl-denorms-are-zero",
-        "-cl-fp32-correctly-rounded-divide-sqrt", "-cl-opt-disable", "-cl-strict-aliasing",
-        "-cl-uniform-work-group-size", "-cl-no-subgroup-ifp", "-cl-mad-enable",
-        "-cl-no-signed-zeros", "-cl-unsafe-math-optimizations", "-cl-finite-math-only",
-        "-cl-fast-relaxed-math", "-cl-kernel-arg-info", "-w", "-Werror", "-g", "-cl-std=CL1.0",
-        "-cl-std=CL1.1", "-cl-std=CL1.2", "-cl-std=CL2.0", "-cl-std=CL3.0", "-I /", "", " ",
+        "-cl-single-precision-constant",
+        "-cl-denorms-are-zero",
+        "-cl-fp32-correctly-rounded-divide-sqrt",
+        "-cl-opt-disable",
+        "-cl-strict-aliasing",
+        "-cl-uniform-work-group-size",
+        "-cl-no-subgroup-ifp",
+        "-cl-mad-enable",
+        "-cl-no-signed-zeros",
+        "-cl-unsafe-math-optimizations",
+        "-cl-finite-math-only",
+        "-cl-fast-relaxed-math",
+        "-cl-kernel-arg-info",
+        "-w",
+        "-Werror",
+        "-g",
+        "-cl-std=CL1.0",
+        "-cl-std=CL1.1",
+        "-cl-std=CL1.2",
+        "-cl-std=CL2.0",
+        "-cl-std=CL3.0",
+        "-I /",
+        "",
+        " ",
     };
     cl_program plain = source_program(context, "__kernel void k(__global int *p) { p[0] = 3; }");
     for (size_t i = 0; i < sizeof accepted / sizeof accepted[0]; i++) {
@@ -73,8 +92,8 @@ int main(void)
     }
 
     static const char *const refused[] = {
-        "-cl-std=CL4.0", "-cl-std=", "-D", "-D 1", "-I", "foo", "-foo", "-D \"A", "-create-library",
-        "-cl-mad-enablex", "-O3",
+        "-cl-std=CL4.0",   "-cl-std=",        "-D",  "-D 1", "-I", "foo", "-foo", "-D \"A",
+        "-create-library", "-cl-mad-enablex", "-O3",
     };
     int before = reports;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)

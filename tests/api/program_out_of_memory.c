@@ -1,5 +1,5 @@
-/* Each allocation in turn fails once: the call that needed it gives an error of its kind and changes nothing, and
- * the same call then succeeds. */
+/* Each allocation in turn fails once: the call that needed it gives an error of its kind and
+ * changes nothing, and the same call then succeeds. */
 #include "check_program.h"
 
 #include <sys/wait.h>
@@ -7,8 +7,8 @@
 
 #define MAX_ALLOCATIONS 2000
 
-/* Some failures are borne in silence (the cache's, a thread's). So many allocations in a row that nobody
- * complained about are taken for the end. */
+/* Some failures are borne in silence (the cache's, a thread's). So many allocations in a row that
+ * nobody complained about are taken for the end. */
 #define QUIET_ENOUGH 60
 
 /* What a child ends with that saw a failure and got over it. */
@@ -17,30 +17,30 @@
 static int failures;
 
 /* A call may fail for want of memory once; then it must succeed. */
-#define TRY(call)                                                                           \
-    do {                                                                                    \
-        cl_int try_error = (call);                                                          \
-        if (try_error == CL_OUT_OF_HOST_MEMORY || try_error == CL_OUT_OF_RESOURCES ||       \
-            try_error == CL_MEM_OBJECT_ALLOCATION_FAILURE)                                  \
-            failures++, try_error = (call);                                                 \
-        if (try_error != CL_SUCCESS) {                                                      \
-            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, (int)try_error);  \
-            _exit(1);                                                                       \
-        }                                                                                   \
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        cl_int try_error = (call);                                                                 \
+        if (try_error == CL_OUT_OF_HOST_MEMORY || try_error == CL_OUT_OF_RESOURCES ||              \
+            try_error == CL_MEM_OBJECT_ALLOCATION_FAILURE)                                         \
+            failures++, try_error = (call);                                                        \
+        if (try_error != CL_SUCCESS) {                                                             \
+            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, (int)try_error);         \
+            _exit(1);                                                                              \
+        }                                                                                          \
     } while (0)
 
-#define TRY_MAKE(variable, call)                                                            \
-    do {                                                                                    \
-        cl_int make_error = CL_SUCCESS, *error = &make_error;                               \
-        (variable) = (call);                                                                \
-        if (!(variable) &&                                                                  \
-            (make_error == CL_OUT_OF_HOST_MEMORY || make_error == CL_OUT_OF_RESOURCES ||    \
-             make_error == CL_MEM_OBJECT_ALLOCATION_FAILURE))                               \
-            failures++, (variable) = (call);                                                \
-        if (!(variable)) {                                                                  \
-            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, (int)make_error); \
-            _exit(1);                                                                       \
-        }                                                                                   \
+#define TRY_MAKE(variable, call)                                                                   \
+    do {                                                                                           \
+        cl_int make_error = CL_SUCCESS, *error = &make_error;                                      \
+        (variable) = (call);                                                                       \
+        if (!(variable) &&                                                                         \
+            (make_error == CL_OUT_OF_HOST_MEMORY || make_error == CL_OUT_OF_RESOURCES ||           \
+             make_error == CL_MEM_OBJECT_ALLOCATION_FAILURE))                                      \
+            failures++, (variable) = (call);                                                       \
+        if (!(variable)) {                                                                         \
+            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, (int)make_error);        \
+            _exit(1);                                                                              \
+        }                                                                                          \
     } while (0)
 
 static int all_of_it(void)

@@ -1,5 +1,5 @@
-/* The application's signals, children and descriptors never show that a compiler runs; killed, it comes
- * back. */
+/* The application's signals, children and descriptors never show that a compiler runs; killed, it
+ * comes back. */
 #include "check_program.h"
 
 #include <ctype.h>

@@ -1,5 +1,6 @@
-/* In place of samepage-cc for test_client.c: does to each request what its body says after the limits, a string: a
- * command and its operand. One process, one request after the other, but for what takes time. */
+/* In place of samepage-cc for test_client.c: does to each request what its body says after the
+ * limits, a string: a command and its operand. One process, one request after the other, but for
+ * what takes time. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

@@ -101,17 +101,16 @@ static void flags_and_languages_are_noted(void **state)
 static void wrong_options_are_refused(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"x",          "-",        "-x",     "-cl-std=",
-                                        "-cl-std=CL5", "-D",      "-D 1A",  "-D=",
-                                        "-I",         "-I \"\"",  "-DA \"", "-W",
-                                        "-cl-",       "--help",   "-o x",   "-create-library",
-                                        "-cl-opt-disable=1"};
+    static const char *const wrong[] = {
+        "x",     "-",      "-x",   "-cl-std=",        "-cl-std=CL5",      "-D",
+        "-D 1A", "-D=",    "-I",   "-I \"\"",         "-DA \"",           "-W",
+        "-cl-",  "--help", "-o x", "-create-library", "-cl-opt-disable=1"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         expect_error(SP_OPTIONS_BUILD, wrong[i], CL_INVALID_BUILD_OPTIONS);
         expect_error(SP_OPTIONS_COMPILE, wrong[i], CL_INVALID_COMPILER_OPTIONS);
     }
-    static const char *const wrong_link[] = {"-DA", "-I /", "-w", "-cl-std=CL2.0",
-                                             "-enable-link-options", "-cl-mad-enable"};
+    static const char *const wrong_link[] = {
+        "-DA", "-I /", "-w", "-cl-std=CL2.0", "-enable-link-options", "-cl-mad-enable"};
     for (size_t i = 0; i < sizeof wrong_link / sizeof wrong_link[0]; i++)
         expect_error(SP_OPTIONS_LINK, wrong_link[i], CL_INVALID_LINKER_OPTIONS);
 }

@@ -87,7 +87,8 @@ static void what_is_stored_is_found(void **state)
 static void keys_and_seeds_differ(void **state)
 {
     (void)state;
-    struct sp_digest a = sp_digest("abc", 3, 1), b = sp_digest("abc", 3, 2), c = sp_digest("abd", 3, 1);
+    struct sp_digest a = sp_digest("abc", 3, 1), b = sp_digest("abc", 3, 2),
+                     c = sp_digest("abd", 3, 1);
     assert_true(a.low != b.low && a.low != c.low && a.high != b.high);
     struct sp_digest none = sp_digest(NULL, 0, 1);
     assert_true(none.low != a.low);
