@@ -24,7 +24,6 @@ static const struct extension {
     {"cl_khr_fp64", CL_MAKE_VERSION(1, 0, 0), SCOPE_FP64_DEVICE},
     {"cl_khr_device_uuid", CL_MAKE_VERSION(1, 0, 0), SCOPE_DEVICE},
     {"cl_khr_suggested_local_work_size", CL_MAKE_VERSION(1, 0, 0), SCOPE_DEVICE},
-    {"cl_khr_suggested_local_work_size", CL_MAKE_VERSION(1, 0, 0), SCOPE_DEVICE},
     {"cl_samepage_svm_info", CL_MAKE_VERSION(1, 0, 0), SCOPE_DEVICE},
 };
 

@@ -35,7 +35,7 @@ int main(void)
              CL_SUCCESS);
     CHECK(strstr(text, "cl_khr_icd"));
 
-    /* Both lists of extensions are the same. */
+    /* Both lists of extensions are the same, and name none twice. */
     cl_name_version versions[64];
     size_t size;
     CHECK_CL(clGetPlatformInfo(platform, CL_PLATFORM_EXTENSIONS_WITH_VERSION, sizeof versions,
@@ -45,6 +45,8 @@ int main(void)
     for (size_t i = 0; i < size / sizeof versions[0]; i++) {
         CHECK(strstr(text, versions[i].name));
         length += strlen(versions[i].name) + 1;
+        for (size_t k = 0; k < i; k++)
+            CHECK(strcmp(versions[k].name, versions[i].name) != 0);
     }
     CHECK(length == strlen(text) + 1);
 
