@@ -3,7 +3,8 @@
  * A sorted list of runs, each an address range with one MOESI state for each agent
  * (docs/directory.md has the states and the protocol). Pure: it copies nothing, knows no addresses
  * but offsets into the region, calls nobody. It has no lock of its own: the region's lock is held by
- * whoever calls. Cost is that of the runs that a range touches.
+ * whoever calls. Cost: a binary search, the runs that a range touches, and, where their number changes,
+ * one memmove of the runs behind it.
  */
 #ifndef SP_SVM_DIRECTORY_H
 #define SP_SVM_DIRECTORY_H
@@ -37,16 +38,18 @@ struct sp_transfer {
     uint32_t source, destination; /* agents */
 };
 
-/* A growing list of transfers, reused from call to call. */
+/* A growing list of transfers, reused from call to call; all zero at first, emptied by count = 0. */
 struct sp_transfers {
     struct sp_transfer *list; /* owned */
     size_t count, capacity;
+    uint64_t asked[SP_MAX_AGENTS]; /* bytes in the list for each source; valid while count > 0 */
 };
 
 void sp_transfers_finish(struct sp_transfers *transfers);
 
 /* How near two agents are: the source with the least distance is chosen; ties go to the one with the
- * least load (bytes of the transfers asked for so far in this list), then to the lowest number. */
+ * least load (bytes of the transfers asked for so far in this list), then to the lowest number. It is
+ * asked where more than one agent has a copy. */
 typedef uint32_t sp_distance(void *data, uint32_t source, uint32_t destination);
 
 struct sp_run {
@@ -69,8 +72,9 @@ struct sp_directory {
 void sp_directory_init(struct sp_directory *directory, uint64_t bytes);
 void sp_directory_finish(struct sp_directory *directory);
 
-/* Prepares a use of [first, end) by `agent`: appends the transfers that must be done before it, merged, and updates
- * the states as if they were done. distance may be NULL (all are equally near). -ENOMEM: nothing has
+/* Prepares a use of [first, end) by `agent`: appends the transfers that must be done before it, and updates
+ * the states as if they were done. Those of this call are in order of address, and merged where they touch
+ * and have the same source; with earlier ones in the list, which may be of other regions, they are not. distance may be NULL (all are equally near). -ENOMEM: nothing has
  * changed, and no transfer was appended. */
 int sp_directory_acquire(struct sp_directory *directory, uint64_t first, uint64_t end,
                          uint32_t agent, enum sp_access access, sp_distance *distance, void *data,
@@ -82,7 +86,7 @@ int sp_directory_written(struct sp_directory *directory, uint64_t first, uint64_
                          uint32_t agent);
 
 /* Takes a copy away without writing it back: `agent` becomes invalid in [first, end). Content that
- * only it held is forgotten. -ENOMEM: nothing has changed. */
+ * only it held is forgotten, and nobody is told. -ENOMEM: nothing has changed. */
 int sp_directory_forget(struct sp_directory *directory, uint64_t first, uint64_t end,
                         uint32_t agent);
 
@@ -91,8 +95,9 @@ int sp_directory_forget(struct sp_directory *directory, uint64_t first, uint64_t
 int sp_directory_evict(struct sp_directory *directory, uint64_t first, uint64_t end, uint32_t agent,
                        uint32_t to, struct sp_transfers *transfers);
 
-/* `agent` died. Calls `lost` (may be NULL) for each range that it alone held; all else stays with the
- * others. Never fails: runs are only changed and merged, never split. */
+/* `agent` died. Calls `lost` (may be NULL) for each range that it alone held, in order of address and as
+ * large as can be; all else stays with the others. `lost` must leave the directory alone. Never fails: runs are
+ * only changed and merged, never split. */
 void sp_directory_drop(struct sp_directory *directory, uint32_t agent,
                        void (*lost)(void *data, uint64_t first, uint64_t end), void *data_of_lost);
 

@@ -37,6 +37,11 @@ bool sp_alloc_may_fail(void)
     return atomic_fetch_sub_explicit(&countdown, 1, memory_order_relaxed) == 1;
 }
 
+void sp_alloc_fail_at(unsigned n)
+{
+    atomic_store_explicit(&countdown, n ? (int64_t)n : COUNTDOWN_OFF, memory_order_relaxed);
+}
+
 void *sp_alloc(size_t size)
 {
     return sp_alloc_may_fail() ? NULL : calloc(1, size ? size : 1);

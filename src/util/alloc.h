@@ -27,6 +27,10 @@ char *sp_memdup0(const void *bytes, size_t size);
 /* printf into fresh memory; NULL when out of memory. */
 char *sp_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* For tests: lets the n-th allocation from now on fail, counted from 1, in place of what the
+ * environment says. 0: none. */
+void sp_alloc_fail_at(unsigned n);
+
 /* Counts one allocation made by other means; true where the test wants it to fail. */
 bool sp_alloc_may_fail(void);
 
