@@ -15,7 +15,6 @@
  */
 #include "compiler/client.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -28,8 +27,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "compiler/spawn.h"
 #include "util/alloc.h"
+#include "util/spawn.h"
 #include "util/thread.h"
 #include "util/time.h"
 
@@ -99,34 +98,12 @@ struct sp_compiler_limits sp_compiler_limits(void)
     return limits;
 }
 
-/* A fresh string: SAMEPAGE_CC, or samepage-cc in the folder of this library. */
-static char *find_path(void)
-{
-    const char *given = secure_getenv("SAMEPAGE_CC");
-    if (given && *given) {
-        /* Absolute, since it is started from another folder. */
-        char *absolute = realpath(given, NULL);
-        char *copy = sp_strdup(absolute ? absolute : given);
-        free(absolute);
-        return copy;
-    }
-    Dl_info library;
-    if (!dladdr((void *)(uintptr_t)sp_compiler_request, &library) || !library.dli_fname)
-        return sp_strdup("samepage-cc");
-    char *resolved = realpath(library.dli_fname, NULL);
-    const char *file = resolved ? resolved : library.dli_fname;
-    const char *slash = strrchr(file, '/');
-    char *path = slash ? sp_format("%.*s/samepage-cc", (int)(slash - file), file)
-                       : sp_strdup("./samepage-cc");
-    free(resolved);
-    return path;
-}
-
 /* With the lock held. */
 static const char *path_locked(void)
 {
     if (!client.path)
-        client.path = find_path();
+        client.path = sp_spawn_find("SAMEPAGE_CC", "samepage-cc",
+                                    (const void *)(uintptr_t)sp_compiler_request);
     return client.path;
 }
 
@@ -168,21 +145,6 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&client.lock);
 }
 
-/* The environment for samepage-cc: ours, but for the test of failing allocations, which counts
- * those of this process. NULL when out of memory. */
-static char **compiler_environment(void)
-{
-    static const char fail_alloc[] = "SAMEPAGE_FAIL_ALLOC=";
-    size_t count = 0, kept = 0;
-    while (environ && environ[count])
-        count++;
-    char **environment = sp_alloc_array(count + 1, sizeof(char *));
-    for (size_t i = 0; environment && i < count; i++)
-        if (strncmp(environ[i], fail_alloc, strlen(fail_alloc)) != 0)
-            environment[kept++] = environ[i];
-    return environment;
-}
-
 /* With the lock held. Makes sure of a control socket: 0, -ENOENT or another errno of starting. */
 static int start_locked(void)
 {
@@ -199,8 +161,12 @@ static int start_locked(void)
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return -errno;
-    char **environment = compiler_environment();
-    int error = environment ? sp_spawn_unnoticed(path, environment, pair[1]) : -ENOMEM;
+    static char name[] = "samepage-cc";
+    char *const arguments[] = {name, NULL};
+    char **environment = sp_spawn_environment();
+    struct sp_spawn spawn = {
+        .path = path, .arguments = arguments, .environment = environment, .control = pair[1]};
+    int error = environment ? sp_spawn_unnoticed(&spawn) : -ENOMEM;
     free(environment);
     close(pair[1]);
     if (error) {

@@ -47,7 +47,7 @@
 
 #define SP_CC_MAGIC 0x43435053u /* "SPCC" */
 #define SP_CC_VERSION 1u
-#define SP_CC_CONTROL_FD 3
+#define SP_CC_CONTROL_FD 3 /* SP_SPAWN_CONTROL_FD */
 
 /* Nothing in a request or reply is larger: a program of this size is an error, not a wish. */
 #define SP_CC_MAX_BODY_BYTES (UINT64_C(1) << 30)

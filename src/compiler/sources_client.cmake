@@ -3,6 +3,5 @@ set(SP_CLIENT_SOURCES
   compiler/cache.c
   compiler/client.c
   compiler/executable.c
-  compiler/spawn.c
   compiler/steps.c
 )
