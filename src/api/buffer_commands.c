@@ -126,8 +126,6 @@ cl_int CL_API_CALL clEnqueueFillBuffer(cl_command_queue command_queue, cl_mem bu
     return sp_command_enqueue(command, num_events_in_wait_list, event_wait_list, false, event);
 }
 
-/* All devices so far work in the host's memory, where every buffer is already: the command keeps
- * its place in the queue's order and moves nothing. */
 cl_int CL_API_CALL clEnqueueMigrateMemObjects(cl_command_queue command_queue,
                                               cl_uint num_mem_objects, const cl_mem *mem_objects,
                                               cl_mem_migration_flags flags,
@@ -155,5 +153,7 @@ cl_int CL_API_CALL clEnqueueMigrateMemObjects(cl_command_queue command_queue,
         return CL_OUT_OF_HOST_MEMORY;
     for (cl_uint i = 0; i < num_mem_objects; i++)
         sp_command_use(command, &mem_objects[i]->object);
+    for (cl_uint i = 0; i < num_mem_objects; i++)
+        sp_command_migrate(command, mem_objects[i]->address, mem_objects[i]->size, flags);
     return sp_command_enqueue(command, num_events_in_wait_list, event_wait_list, false, event);
 }

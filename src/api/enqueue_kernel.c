@@ -176,6 +176,36 @@ static void use_objects(struct sp_command *command, cl_kernel kernel)
         }
 }
 
+/* What a kernel does with an argument, from its IR and from how the buffer was made. */
+static enum sp_access access_of(const struct sp_kernel_info *kernel, const struct sp_arg_info *info,
+                                cl_mem mem)
+{
+    bool may_write = info->effect & (SP_EFFECT_WRITE | SP_EFFECT_UNKNOWN);
+    /* A pointer loaded from memory may lead back to what an argument points to. */
+    may_write |= kernel->follows_pointers;
+    if (info->kind == SP_ARG_CONSTANT || (mem && mem->flags & CL_MEM_READ_ONLY))
+        may_write = false;
+    return may_write ? SP_ACCESS_READ_WRITE : SP_ACCESS_READ;
+}
+
+/* Says what memory the kernel uses: its pointer arguments, as its IR uses them, and what was named by
+ * clSetKernelExecInfo. An SVM pointer stands for its whole region. */
+static void touch_ranges(struct sp_command *command, cl_kernel kernel)
+{
+    for (cl_uint i = 0; i < kernel->info->num_args; i++) {
+        const struct sp_arg_info *info = &kernel->info->args[i];
+        cl_mem mem = kernel->args[i].mem;
+        void *address;
+        if ((info->kind != SP_ARG_GLOBAL && info->kind != SP_ARG_CONSTANT) || !info->effect)
+            continue;
+        memcpy(&address, kernel->arg_block + info->offset, sizeof(address));
+        if (address)
+            sp_command_touch(command, address, mem ? mem->size : 0, access_of(kernel->info, info, mem));
+    }
+    for (size_t i = 0; i < kernel->num_svm_pointers; i++)
+        sp_command_touch(command, kernel->svm_pointers[i], 0, SP_ACCESS_READ_WRITE);
+}
+
 static cl_int enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_command_type type,
                              cl_uint work_dim, const size_t *global_offset,
                              const size_t *global_size, const size_t *local_size,
@@ -228,6 +258,8 @@ static cl_int enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_comman
             memcpy(command->extra, kernel->arg_block, args_bytes);
     }
     command->has_work = !is_empty;
+    if (queue->context->is_shared && !is_empty)
+        touch_ranges(command, kernel);
     return sp_command_enqueue(command, num_events, events, false, event);
 }
 

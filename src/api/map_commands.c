@@ -1,11 +1,13 @@
 /* Mapping and unmapping buffers.
  *
- * All devices so far work where the host's pointer points, so mapping moves nothing: the command
- * holds its place in the queue's order. What is kept is the list of mappings, by which an unmap is
+ * A map makes the range current for the host, which moves nothing where all devices work in the host's memory. A
+ * buffer over a host pointer that has bytes of its own (mem.c) is copied to the host pointer by the map and back by
+ * the unmap. What is kept is the list of mappings, by which an unmap is
  * checked and CL_MEM_MAP_COUNT is known. A mapping is in the list from the enqueueing of the map to
  * the enqueueing of the unmap. The buffer's lock guards the list; nothing else is locked under it.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/info.h"
 #include "api/mem.h"
@@ -51,6 +53,35 @@ static struct sp_mapping *take_mapping(cl_mem buffer, const void *pointer)
     return mapping;
 }
 
+/* A buffer whose bytes lie elsewhere than its host pointer says. */
+static bool has_own_bytes(const struct _cl_mem *buffer)
+{
+    return buffer->host_ptr && buffer->host_ptr != buffer->address;
+}
+
+/* What the end of a map or unmap copies, in the command's extra bytes. */
+struct host_copy {
+    void *dst;
+    const void *src;
+    size_t bytes; /* 0: nothing */
+};
+
+static cl_int copy_at_end(struct sp_command *command, cl_int status)
+{
+    const struct host_copy *copy = command->data;
+    if (status >= 0 && copy->bytes)
+        memcpy(copy->dst, copy->src, copy->bytes);
+    return status;
+}
+
+static void set_copy(struct sp_command *command, void *dst, const void *src, size_t bytes)
+{
+    struct host_copy *copy = command->extra;
+    *copy = (struct host_copy){dst, src, bytes};
+    command->data = copy;
+    command->complete = copy_at_end;
+}
+
 static cl_int check_map(cl_command_queue queue, cl_mem buffer, cl_map_flags flags, size_t offset,
                         size_t size, cl_uint num_events, const cl_event *events)
 {
@@ -82,12 +113,14 @@ static cl_int map_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
     if (error)
         return error;
 
-    struct sp_command *command = sp_command_create(queue, CL_COMMAND_MAP_BUFFER, num_events, 1, 0);
+    struct sp_command *command = sp_command_create(queue, CL_COMMAND_MAP_BUFFER, num_events, 1,
+                                                   sizeof(struct host_copy));
     struct sp_mapping *mapping = sp_alloc(sizeof *mapping);
     error = CL_OUT_OF_HOST_MEMORY;
     if (!command || !mapping)
         goto err;
-    mapping->pointer = (char *)buffer->address + offset;
+    char *bytes = (char *)buffer->address + offset;
+    mapping->pointer = buffer->host_ptr ? (char *)buffer->host_ptr + offset : bytes;
     mapping->size = size;
     mapping->flags = flags;
     *pointer = mapping->pointer;
@@ -96,6 +129,10 @@ static cl_int map_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
         goto err;
 
     sp_command_use(command, &buffer->object);
+    command->is_for_host = true;
+    sp_command_touch(command, bytes, size, sp_map_access(flags));
+    if (has_own_bytes(buffer) && !(flags & CL_MAP_WRITE_INVALIDATE_REGION))
+        set_copy(command, *pointer, bytes, size);
     error = sp_command_enqueue(command, num_events, events, blocking, event);
     if (error && (mapping = take_mapping(buffer, *pointer)))
         free(mapping); /* a blocking map that failed has mapped nothing */
@@ -133,8 +170,9 @@ cl_int CL_API_CALL clEnqueueUnmapMemObject(cl_command_queue command_queue, cl_me
     if (error)
         return error;
 
-    struct sp_command *command = sp_command_create(command_queue, CL_COMMAND_UNMAP_MEM_OBJECT,
-                                                   num_events_in_wait_list, 1, 0);
+    struct sp_command *command =
+        sp_command_create(command_queue, CL_COMMAND_UNMAP_MEM_OBJECT, num_events_in_wait_list, 1,
+                          sizeof(struct host_copy));
     if (!command)
         return CL_OUT_OF_HOST_MEMORY;
     struct sp_mapping *mapping = take_mapping(memobj, mapped_ptr);
@@ -142,7 +180,14 @@ cl_int CL_API_CALL clEnqueueUnmapMemObject(cl_command_queue command_queue, cl_me
         sp_command_discard(command);
         return CL_INVALID_VALUE;
     }
-    free(mapping);
     sp_command_use(command, &memobj->object);
+    command->is_for_host = true;
+    if (has_own_bytes(memobj) && mapping->flags & WRITE_FLAGS) {
+        char *bytes = (char *)memobj->address +
+                      ((char *)mapping->pointer - (char *)memobj->host_ptr);
+        sp_command_touch(command, bytes, mapping->size, SP_ACCESS_DISCARD);
+        set_copy(command, bytes, mapping->pointer, mapping->size);
+    }
+    free(mapping);
     return sp_command_enqueue(command, num_events_in_wait_list, event_wait_list, false, event);
 }

@@ -9,6 +9,7 @@
 #include "api/device.h"
 #include "api/info.h"
 #include "api/range.h"
+#include "svm/coherence.h"
 #include "svm/heap.h"
 #include "util/alloc.h"
 
@@ -130,15 +131,22 @@ static cl_int attach_bytes(cl_mem buffer, void *host_ptr)
         size_t bytes_left;
         buffer->address = buffer->host_ptr = host_ptr;
         buffer->uses_svm = find_svm(host_ptr, &bytes_left);
-        return CL_SUCCESS;
+        /* Devices with memory of their own reach only the window: there the buffer has bytes of its own, and
+         * those behind the host pointer are brought up to date by mapping (the specification lets an
+         * implementation cache them). */
+        if (buffer->uses_svm || !buffer->context->is_shared)
+            return CL_SUCCESS;
     }
-    buffer->address = sp_arena_alloc(buffer->context->arena, buffer->size, 0,
-                                     buffer->flags | SP_REGION_IS_BUFFER);
+    buffer->address =
+        sp_arena_alloc(buffer->context->arena, buffer->size, 0,
+                       buffer->flags | SP_REGION_IS_BUFFER, SP_PATH_PRIVATE);
     if (!buffer->address)
         return CL_MEM_OBJECT_ALLOCATION_FAILURE;
     buffer->owns_address = true;
-    if (buffer->flags & CL_MEM_COPY_HOST_PTR)
+    if (host_ptr) {
         memcpy(buffer->address, host_ptr, buffer->size);
+        sp_region_written(buffer->context->arena, buffer->address, buffer->size);
+    }
     return CL_SUCCESS;
 }
 
@@ -233,7 +241,8 @@ static cl_int create_sub_buffer(cl_mem parent, cl_mem_flags flags, cl_buffer_cre
     sp_object_reference(&parent->object);
     created->offset = region->origin;
     created->address = (char *)parent->address + region->origin;
-    created->host_ptr = parent->host_ptr ? created->address : NULL;
+    created->host_ptr =
+        parent->host_ptr ? (char *)parent->host_ptr + region->origin : NULL;
     created->uses_svm = parent->uses_svm;
     *buffer = created;
     return CL_SUCCESS;

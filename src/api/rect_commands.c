@@ -73,6 +73,9 @@ static void command_copy_rect(struct sp_command *command, void *dst,
         .src_row_pitch = src_side->row_pitch,
         .src_slice_pitch = src_side->slice_pitch,
     };
+    sp_command_touch(command, command->work.rect.src, src_side->span, SP_ACCESS_READ);
+    /* The bytes between the rows stay as they are. */
+    sp_command_touch(command, command->work.rect.dst, dst_side->span, SP_ACCESS_READ_WRITE);
 }
 
 /* The arguments that reading and writing share; ptr is the host's side. */

@@ -1,8 +1,8 @@
 /* Shared virtual memory: allocating and freeing it, and the commands on it.
  *
  * An allocation is a region of the context's arena (svm/heap.h); its flags are those of
- * clSVMAlloc. All devices so far work in the host's memory, so mapping and migrating move
- * nothing: these commands hold their place in the queue's order. Copies and fills take any mix of
+ * clSVMAlloc. Mapping and migrating say what is going to be used where, and the runtime moves what must move:
+ * nothing where all devices work in the host's memory. Copies and fills take any mix of
  * SVM and ordinary pointers. No state of its own, no lock.
  */
 #include <string.h>
@@ -48,7 +48,8 @@ void *CL_API_CALL clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t 
         return NULL;
     if (alignment && (!sp_is_power_of_two(alignment) || alignment > SP_MAX_ALIGNMENT))
         return NULL;
-    return sp_arena_alloc(context->arena, size, alignment, flags);
+    return sp_arena_alloc(context->arena, size, alignment, flags,
+                          flags & CL_MEM_SVM_FINE_GRAIN_BUFFER ? SP_PATH_HOME : SP_PATH_PRIVATE);
 }
 
 /* Frees an SVM allocation; anything else, a buffer's memory too, is left alone. */
@@ -183,20 +184,14 @@ cl_int CL_API_CALL clEnqueueSVMMemFill(cl_command_queue command_queue, void *svm
     return sp_command_enqueue(command, num_events_in_wait_list, event_wait_list, false, event);
 }
 
-/* A command that only takes its place in the queue's order. Where nobody can tell whether it was
- * there, none is made: no event was asked for, and there is nothing to wait for. */
-static cl_int enqueue_without_work(cl_command_queue queue, cl_command_type type, bool blocking,
-                                   cl_uint num_events, const cl_event *events, cl_event *event)
+/* Where no device has memory of its own, mapping and migrating only hold a place in the queue's order. Where
+ * nobody can tell whether that was there, no command is made: no event was asked for, and there is nothing
+ * to wait for. */
+static bool is_needless(cl_command_queue queue, bool blocking, cl_uint num_events,
+                        const cl_event *event)
 {
-    cl_int error = sp_wait_list_check(queue->context, num_events, events);
-    if (error)
-        return error;
-    if (!event && num_events == 0 && (!blocking || sp_queue_is_idle(queue)))
-        return CL_SUCCESS;
-    struct sp_command *command = sp_command_create(queue, type, num_events, 0, 0);
-    if (!command)
-        return CL_OUT_OF_HOST_MEMORY;
-    return sp_command_enqueue(command, num_events, events, blocking, event);
+    return !queue->context->is_shared && !event && num_events == 0 &&
+           (!blocking || sp_queue_is_idle(queue));
 }
 
 cl_int CL_API_CALL clEnqueueSVMMap(cl_command_queue command_queue, cl_bool blocking_map,
@@ -210,10 +205,19 @@ cl_int CL_API_CALL clEnqueueSVMMap(cl_command_queue command_queue, cl_bool block
     if (!svm_ptr || size == 0)
         return CL_INVALID_VALUE;
     error = sp_map_flags_check(flags);
-    if (error)
+    if (!error)
+        error =
+            sp_wait_list_check(command_queue->context, num_events_in_wait_list, event_wait_list);
+    if (error || is_needless(command_queue, blocking_map, num_events_in_wait_list, event))
         return error;
-    return enqueue_without_work(command_queue, CL_COMMAND_SVM_MAP, blocking_map,
-                                num_events_in_wait_list, event_wait_list, event);
+    struct sp_command *command =
+        sp_command_create(command_queue, CL_COMMAND_SVM_MAP, num_events_in_wait_list, 0, 0);
+    if (!command)
+        return CL_OUT_OF_HOST_MEMORY;
+    command->is_for_host = true;
+    sp_command_touch(command, svm_ptr, size, sp_map_access(flags));
+    return sp_command_enqueue(command, num_events_in_wait_list, event_wait_list, blocking_map,
+                              event);
 }
 
 cl_int CL_API_CALL clEnqueueSVMUnmap(cl_command_queue command_queue, void *svm_ptr,
@@ -225,8 +229,15 @@ cl_int CL_API_CALL clEnqueueSVMUnmap(cl_command_queue command_queue, void *svm_p
         return error;
     if (!svm_ptr)
         return CL_INVALID_VALUE;
-    return enqueue_without_work(command_queue, CL_COMMAND_SVM_UNMAP, false, num_events_in_wait_list,
-                                event_wait_list, event);
+    error = sp_wait_list_check(command_queue->context, num_events_in_wait_list, event_wait_list);
+    if (error || is_needless(command_queue, false, num_events_in_wait_list, event))
+        return error;
+    struct sp_command *command =
+        sp_command_create(command_queue, CL_COMMAND_SVM_UNMAP, num_events_in_wait_list, 0, 0);
+    if (!command)
+        return CL_OUT_OF_HOST_MEMORY;
+    command->is_for_host = true;
+    return sp_command_enqueue(command, num_events_in_wait_list, event_wait_list, false, event);
 }
 
 /* Whether the range, or with size 0 the pointer, lies in one SVM allocation. */
@@ -256,6 +267,14 @@ cl_int CL_API_CALL clEnqueueSVMMigrateMem(cl_command_queue command_queue, cl_uin
     for (cl_uint i = 0; i < num_svm_pointers; i++)
         if (!is_in_allocation(svm_pointers[i], sizes ? sizes[i] : 0))
             return CL_INVALID_VALUE;
-    return enqueue_without_work(command_queue, CL_COMMAND_SVM_MIGRATE_MEM, false,
-                                num_events_in_wait_list, event_wait_list, event);
+    error = sp_wait_list_check(command_queue->context, num_events_in_wait_list, event_wait_list);
+    if (error || is_needless(command_queue, false, num_events_in_wait_list, event))
+        return error;
+    struct sp_command *command =
+        sp_command_create(command_queue, CL_COMMAND_SVM_MIGRATE_MEM, num_events_in_wait_list, 0, 0);
+    if (!command)
+        return CL_OUT_OF_HOST_MEMORY;
+    for (cl_uint i = 0; i < num_svm_pointers; i++)
+        sp_command_migrate(command, svm_pointers[i], sizes ? sizes[i] : 0, flags);
+    return sp_command_enqueue(command, num_events_in_wait_list, event_wait_list, false, event);
 }

@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "runtime/context.h"
+#include "svm/coherence.h"
 #include "svm/heap.h"
 #include "util/alloc.h"
 #include "util/thread.h"
@@ -539,9 +540,13 @@ static int get_globals(struct sp_executable *executable, unsigned root, struct s
     *globals = atomic_load_explicit(&executable->globals[root], memory_order_relaxed);
     if (!*globals) {
         size_t bytes = executable->program.info->globals_bytes;
-        *globals = sp_arena_alloc(executable->context->arena, bytes, 0, REGION_FLAGS);
+        *globals = sp_arena_alloc(executable->context->arena, bytes, 0, REGION_FLAGS,
+                                  SP_PATH_HOME);
         if (*globals) {
             memset(*globals, 0, bytes);
+            /* A device with memory of its own initialises them there, so it must reach them. */
+            if (executable->roots[root]->info.own_memory)
+                sp_coherence_bind_home(executable->context->arena, executable->roots[root]->agent);
             executable->roots[root]->ops->init_globals(slot->unit->code, *globals);
             /* Release: pairs with the acquire above. */
             atomic_store_explicit(&executable->globals[root], *globals, memory_order_release);

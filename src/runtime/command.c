@@ -54,6 +54,7 @@ static void settle_one(struct ending *ending, struct sp_command *command)
 static void destroy_command(struct sp_object *object)
 {
     struct sp_command *command = (struct sp_command *)object;
+    sp_coherence_end(&command->coherence);
     for (unsigned i = 0; i < command->num_uses; i++)
         sp_object_unreference(command->uses[i]);
     pthread_mutex_destroy(&command->event.lock);
@@ -101,6 +102,19 @@ void sp_command_use(struct sp_command *command, struct sp_object *object)
     assert(command->num_uses < command->max_uses);
     sp_object_reference(object);
     command->uses[command->num_uses++] = object;
+}
+
+void sp_command_touch(struct sp_command *command, const void *address, size_t bytes,
+                      enum sp_access access)
+{
+    cl_context context = command->event.context;
+    if (!context->is_shared)
+        return;
+    unsigned before = command->coherence.count;
+    if (sp_coherence_touch(&command->coherence, context->arena, address, bytes, access))
+        command->is_short_of_memory = true;
+    else if (command->coherence.count == before)
+        command->is_outside = true;
 }
 
 void sp_command_discard(struct sp_command *command)
@@ -226,6 +240,7 @@ static void end_command(struct ending *ending, struct sp_command *command, cl_in
 {
     bool is_queue_reference = false;
 
+    sp_coherence_end(&command->coherence);
     drop_uses(command);
     if (command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE) {
         command->event.end_ns = command->work.end_ns ? command->work.end_ns : sp_time_ns();
@@ -307,6 +322,70 @@ static void work_finished(struct sp_work *work, int error)
     start_ready(&ending);
 }
 
+/* Where the command's work runs. Copies and fills run on the host where some of the memory is only
+ * known there; so do functions of the host. */
+static struct sp_device *device_of(const struct sp_command *command)
+{
+    struct sp_device *device = command->event.queue->device->device;
+    bool is_host_work = command->has_work
+                            ? command->work.kind != SP_WORK_KERNEL &&
+                                  (command->is_outside || command->work.kind == SP_WORK_CALL)
+                            : command->is_for_host;
+    return device->info.own_memory && is_host_work ? sp_host_device() : device;
+}
+
+/* All that it waits for has ended, and what it uses is current. */
+static void start_work(struct ending *ending, struct sp_command *command)
+{
+    int error = atomic_load_explicit(&command->coherence.error, memory_order_relaxed);
+    if (error) {
+        complete_command(ending, command, status_of_errno(error));
+        return;
+    }
+    if (!command->has_work) {
+        sp_event_advance(&command->event, CL_RUNNING);
+        complete_command(ending, command, CL_COMPLETE);
+        return;
+    }
+    struct sp_device *device = device_of(command);
+    command->work.timed = command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE;
+    command->work.stream = command->event.queue;
+    command->work.started = command->event.is_shared ? work_started : NULL;
+    command->work.finished = work_finished;
+    device->ops->submit(device, &command->work);
+}
+
+/* Who finds the other's mark goes on: the thread that began, in its loop, or the one that ended the
+ * last copy. */
+enum { BEGIN_GOES_ON = 1, READY_GOES_ON = 2 };
+
+static void ranges_ready(struct sp_coherence *coherence)
+{
+    struct sp_command *command =
+        (struct sp_command *)((char *)coherence - offsetof(struct sp_command, coherence));
+    /* Acquire and release: either side sees what the other did. */
+    if (atomic_exchange_explicit(&command->begin_state, BEGIN_GOES_ON, memory_order_acq_rel) !=
+        READY_GOES_ON)
+        return;
+    struct ending ending = {0};
+    start_work(&ending, command);
+    start_ready(&ending);
+}
+
+/* Whether the command's ranges are current; if not yet, the command goes on when they are. */
+static bool begin_ranges(struct sp_command *command)
+{
+    cl_context context = command->event.context;
+    struct sp_device *device = device_of(command);
+    if (!context->is_shared || (!command->coherence.count && !device->info.own_memory))
+        return true;
+    command->coherence.ready = ranges_ready;
+    command->coherence.is_strict = !command->has_work;
+    sp_coherence_begin(&command->coherence, context->arena, device->agent);
+    return atomic_exchange_explicit(&command->begin_state, READY_GOES_ON, memory_order_acq_rel) ==
+           BEGIN_GOES_ON;
+}
+
 /* Starts or ends all that became ready, and what becomes ready by that. */
 static void start_ready(struct ending *ending)
 {
@@ -320,21 +399,11 @@ static void start_ready(struct ending *ending)
             complete_command(ending, command, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
             continue;
         }
-        bool is_profiled = command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE;
-        if (is_profiled)
+        if (command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE)
             command->event.submit_ns = sp_time_ns();
         sp_event_advance(&command->event, CL_SUBMITTED);
-        if (!command->has_work) {
-            sp_event_advance(&command->event, CL_RUNNING);
-            complete_command(ending, command, CL_COMPLETE);
-            continue;
-        }
-        struct sp_device *device = command->event.queue->device->device;
-        command->work.timed = is_profiled;
-        command->work.stream = command->event.queue;
-        command->work.started = command->event.is_shared ? work_started : NULL;
-        command->work.finished = work_finished;
-        device->ops->submit(device, &command->work);
+        if (begin_ranges(command))
+            start_work(ending, command);
     }
 }
 
@@ -349,6 +418,10 @@ cl_int sp_command_enqueue(struct sp_command *command, cl_uint num_events, const 
                           bool blocking, cl_event *event)
 {
     cl_event own = &command->event;
+    if (command->is_short_of_memory) {
+        sp_command_discard(command);
+        return CL_OUT_OF_HOST_MEMORY;
+    }
     bool is_marker = own->type == CL_COMMAND_MARKER || own->type == CL_COMMAND_BARRIER;
     command->waits_for_all = is_marker && num_events == 0;
     if (own->queue->properties & CL_QUEUE_PROFILING_ENABLE)

@@ -14,6 +14,7 @@
 #include "runtime/callback.h"
 #include "runtime/event.h"
 #include "runtime/queue.h"
+#include "svm/coherence.h"
 
 /* An edge: `waiter` cannot start before the event in whose list this stands has ended. */
 struct sp_dependency {
@@ -26,6 +27,9 @@ struct sp_command {
     struct _cl_event event;      /* first: a cl_event of a command is the command */
     struct sp_work work;
     bool has_work;               /* false: complete as soon as it is ready */
+    bool is_for_host;            /* without work: its ranges are made current for the host (a map) */
+    bool is_outside;             /* the work touches memory that is in no region of the context */
+    bool is_short_of_memory;     /* a range could not be noted */
     bool is_barrier;             /* later commands of the queue wait for it */
     bool waits_for_all;          /* waits for every earlier command of the queue (no wait list) */
     /* Called after the work (or instead of it) with the command's status so far, before the event
@@ -38,6 +42,8 @@ struct sp_command {
     struct sp_object **uses;     /* objects with a reference each, dropped at the end */
     unsigned num_uses, max_uses;
     /* From here on: the runtime's own. */
+    struct sp_coherence coherence; /* the ranges that it uses, in a context that shares memory */
+    atomic_int begin_state;        /* who goes on once all ranges are current: see command.c */
     atomic_uint waiting_for;     /* what has not ended of all it waits for, plus one while it is enqueued */
     atomic_int dependency_error; /* nonzero: an event of its wait list ended in error */
     bool waits_for_head;         /* counts in waiting_for until it is the first pending one */
@@ -58,13 +64,19 @@ struct sp_command *sp_command_create(cl_command_queue queue, cl_command_type typ
 /* Keeps `object` alive until the command has ended; at most max_uses times. */
 void sp_command_use(struct sp_command *command, struct sp_object *object);
 
+/* Says that the command uses `bytes` bytes from `address` on (0: the whole region that holds it), so that they
+ * are current where it runs. Only contexts with devices that have memory of their own need it; it costs nothing in
+ * others. Memory that is in no region is taken for the host's. Running out of memory is told by sp_command_enqueue. */
+void sp_command_touch(struct sp_command *command, const void *address, size_t bytes,
+                      enum sp_access access);
+
 /* Ends a command that was never enqueued. Takes NULL. */
 void sp_command_discard(struct sp_command *command);
 
 /* Enqueues. The wait list was checked (sp_wait_list_check). With `event` not NULL the caller gets the event, one handle on it; with
  * `blocking` the call returns when it has ended: then CL_SUCCESS, or
- * CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST where it ended in error. Never fails otherwise: all memory was taken in
- * sp_command_create. */
+ * CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST where it ended in error. CL_OUT_OF_HOST_MEMORY where
+ * sp_command_touch found none: the command is discarded. Never fails otherwise. */
 cl_int sp_command_enqueue(struct sp_command *command, cl_uint num_events, const cl_event *events,
                           bool blocking, cl_event *event);
 

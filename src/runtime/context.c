@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "svm/coherence.h"
 #include "svm/heap.h"
 #include "util/alloc.h"
 
@@ -12,6 +13,8 @@
 static const struct sp_driver *const drivers[] = {&sp_cpu_driver};
 
 #define NUM_DRIVERS (sizeof drivers / sizeof drivers[0])
+
+static struct sp_device *host_device; /* set with the platform */
 
 static struct {
     pthread_mutex_t lock;
@@ -54,6 +57,8 @@ static int add_devices(struct _cl_platform_id *platform, const struct sp_driver 
             return -ENOMEM;
         sp_object_init(&device->object, SP_OBJECT_DEVICE, keep);
         device->device = found[i];
+        if (found[i]->info.own_memory)
+            sp_coherence_add_agent(found[i]);
         platform->devices[platform->num_devices++] = device;
     }
     return 0;
@@ -64,7 +69,13 @@ static struct _cl_platform_id *create_platform(void)
     struct _cl_platform_id *platform = sp_alloc(sizeof *platform);
     if (!platform)
         return NULL;
+    struct sp_device **host = NULL;
+    unsigned count = 0;
     int error = sp_window_init();
+    if (!error)
+        error = sp_cpu_driver.probe(&host, &count);
+    if (!error)
+        host_device = host[0];
     for (size_t i = 0; !error && i < NUM_DRIVERS; i++)
         error = add_devices(platform, drivers[i]);
     if (error) {
@@ -76,6 +87,11 @@ static struct _cl_platform_id *create_platform(void)
     }
     sp_object_init(&platform->object, SP_OBJECT_PLATFORM, keep);
     return platform;
+}
+
+struct sp_device *sp_host_device(void)
+{
+    return host_device;
 }
 
 cl_platform_id sp_platform_get(void)
@@ -130,7 +146,9 @@ cl_int sp_context_create(cl_uint num_devices, const cl_device_id *devices,
         memcpy(created->properties, properties, properties_count * sizeof *properties);
         created->properties_count = properties_count;
     }
-    if (sp_arena_create(&created->arena))
+    for (cl_uint i = 0; i < num_devices; i++)
+        created->is_shared |= devices[i]->device->info.own_memory;
+    if (sp_arena_create(created->is_shared, &created->arena))
         goto err;
 
     sp_object_init(&created->object, SP_OBJECT_CONTEXT, destroy_context);

@@ -25,6 +25,10 @@ struct _cl_device_id {
     size_t partition_count;   /* words in it, the 0 included */
 };
 
+/* The device that works in the host's memory, listed or not: copies and fills can run there. After
+ * sp_platform_get. */
+struct sp_device *sp_host_device(void);
+
 /* The one platform; its devices are found and the window reserved at the first call. NULL when that failed for want of
  * memory. Thread-safe. */
 cl_platform_id sp_platform_get(void);
@@ -46,6 +50,7 @@ struct _cl_context {
     pthread_mutex_t lock;                  /* of destructors */
     struct sp_destructor *destructors;     /* newest first: called in this order */
     struct sp_arena *arena;                /* where the context's SVM and buffers come from */
+    bool is_shared;                        /* a device has memory of its own */
 };
 
 /* Arguments are checked by the caller; duplicates in `devices` were removed. CL_OUT_OF_HOST_MEMORY. */

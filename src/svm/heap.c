@@ -11,7 +11,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "svm/coherence.h"
 #include "svm/heap.h"
+#include "svm/region.h"
 #include "svm/window.h"
 #include "util/alloc.h"
 
@@ -30,11 +32,24 @@ struct size_class {
     unsigned empty_slabs;   /* how many of them have no live block */
 };
 
+#define NUM_PATHS 2u
+
 struct sp_arena {
     pthread_mutex_t lock;
-    struct size_class classes[NUM_CLASSES];
+    /* A slab is bound on a device as a whole, so its regions have one path. */
+    struct size_class classes[NUM_PATHS][NUM_CLASSES];
     struct sp_span *spans; /* everything else that the arena has: large regions and full slabs */
+    /* Shared arenas only. */
+    bool is_shared;
+    struct sp_arena *next;            /* in `shared_arenas` */
+    pthread_cond_t idle;              /* a region is used no more */
+    uint64_t home_spans;              /* how many spans of the home path there ever were */
+    uint64_t home_seen[SP_MAX_AGENTS]; /* how many of them each agent has been shown */
 };
+
+/* The shared arenas, for what concerns all their regions. The lock comes before any arena's. */
+static pthread_mutex_t shared_arenas_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sp_arena *shared_arenas;
 
 /* Classes are steps of 128 up to 512, and from there four for each doubling. */
 static unsigned class_of(size_t bytes)
@@ -75,21 +90,127 @@ static void remove_span(struct sp_span **list, struct sp_span *span)
         span->next->previous = span->previous;
 }
 
+static struct sp_region *create_region(struct sp_arena *arena, size_t bytes, uint64_t flags,
+                                        enum sp_path path)
+{
+    struct sp_region *region = sp_alloc(sizeof *region);
+    if (!region)
+        return NULL;
+    region->bytes = bytes;
+    region->flags = flags;
+    region->path = path;
+    region->arena = arena;
+    pthread_mutex_init(&region->lock, NULL);
+    sp_directory_init(&region->directory, bytes);
+    return region;
+}
+
+static void destroy_region(struct sp_region *region)
+{
+    if (!region)
+        return;
+    sp_directory_finish(&region->directory);
+    pthread_mutex_destroy(&region->lock);
+    free(region);
+}
+
 static void destroy_span(struct sp_span *span)
 {
+    if (span->is_shared)
+        sp_coherence_unbind(span);
     sp_window_give_back(span);
+    for (uint32_t i = 0; span->blocks && i < span->capacity; i++)
+        destroy_region(span->blocks[i].region);
+    destroy_region(span->region);
     free(span->blocks);
     free(span);
 }
 
-int sp_arena_create(struct sp_arena **arena)
+int sp_arena_create(bool is_shared, struct sp_arena **arena)
 {
     struct sp_arena *created = sp_alloc(sizeof *created);
     if (!created)
         return -ENOMEM;
     pthread_mutex_init(&created->lock, NULL);
+    created->is_shared = is_shared;
+    pthread_cond_init(&created->idle, NULL);
+    if (is_shared) {
+        pthread_mutex_lock(&shared_arenas_lock);
+        created->next = shared_arenas;
+        shared_arenas = created;
+        pthread_mutex_unlock(&shared_arenas_lock);
+    }
     *arena = created;
     return 0;
+}
+
+bool sp_arena_is_shared(const struct sp_arena *arena)
+{
+    return arena->is_shared;
+}
+
+static struct sp_region *region_at(const struct sp_span *span, uint32_t index)
+{
+    return span->blocks ? span->blocks[index].region : span->region;
+}
+
+/* Blocks that may have a region; a large span counts as one. */
+static uint32_t region_slots(const struct sp_span *span)
+{
+    return span->blocks ? span->untouched : 1;
+}
+
+/* Counts the regions of a list of spans on top of `count`; with `list` not NULL also appends them, each with a use. */
+static size_t collect(struct sp_span *span, struct sp_region **list, size_t count)
+{
+    for (; span; span = span->next) {
+        for (uint32_t i = 0; i < region_slots(span); i++) {
+            struct sp_region *region = region_at(span, i);
+            if (!region)
+                continue;
+            if (list) {
+                atomic_fetch_add_explicit(&region->uses, 1, memory_order_relaxed);
+                list[count] = region;
+            }
+            count++;
+        }
+    }
+    return count;
+}
+
+static size_t collect_all(struct sp_arena *arena, struct sp_region **list)
+{
+    size_t count = collect(arena->spans, list, 0);
+    for (unsigned p = 0; p < NUM_PATHS; p++)
+        for (unsigned c = 0; c < NUM_CLASSES; c++)
+            count = collect(arena->classes[p][c].open, list, count);
+    return count;
+}
+
+static bool is_used(struct sp_span *span)
+{
+    for (; span; span = span->next)
+        for (uint32_t i = 0; i < region_slots(span); i++) {
+            struct sp_region *region = region_at(span, i);
+            if (region && atomic_load_explicit(&region->uses, memory_order_relaxed) > 0)
+                return true;
+        }
+    return false;
+}
+
+/* Copies that nobody waited for may still be under way: evictions. */
+static void wait_until_unused(struct sp_arena *arena)
+{
+    pthread_mutex_lock(&arena->lock);
+    for (;;) {
+        bool is_busy = is_used(arena->spans);
+        for (unsigned c = 0; !is_busy && c < NUM_PATHS * NUM_CLASSES; c++)
+            is_busy = is_used(arena->classes[c / NUM_CLASSES][c % NUM_CLASSES].open);
+        if (!is_busy)
+            break;
+        pthread_cond_wait(&arena->idle, &arena->lock);
+    }
+    pthread_mutex_unlock(&arena->lock);
 }
 
 static void destroy_spans(struct sp_span *span)
@@ -105,9 +226,20 @@ void sp_arena_destroy(struct sp_arena *arena)
 {
     if (!arena)
         return;
-    for (unsigned i = 0; i < NUM_CLASSES; i++)
-        destroy_spans(arena->classes[i].open);
+    if (arena->is_shared) {
+        pthread_mutex_lock(&shared_arenas_lock);
+        struct sp_arena **link = &shared_arenas;
+        while (*link != arena)
+            link = &(*link)->next;
+        *link = arena->next;
+        pthread_mutex_unlock(&shared_arenas_lock);
+        wait_until_unused(arena);
+    }
+    for (unsigned p = 0; p < NUM_PATHS; p++)
+        for (unsigned i = 0; i < NUM_CLASSES; i++)
+            destroy_spans(arena->classes[p][i].open);
     destroy_spans(arena->spans);
+    pthread_cond_destroy(&arena->idle);
     pthread_mutex_destroy(&arena->lock);
     free(arena);
 }
@@ -117,13 +249,15 @@ static bool slab_is_full(const struct sp_span *slab)
     return slab->first_free == 0 && slab->untouched == slab->capacity;
 }
 
-static struct sp_span *create_slab(struct sp_arena *arena, unsigned size_class)
+static struct sp_span *create_slab(struct sp_arena *arena, unsigned size_class, enum sp_path path)
 {
     struct sp_span *slab = sp_alloc(sizeof *slab);
     if (!slab)
         return NULL;
     slab->arena = arena;
     slab->granules = 1;
+    slab->is_shared = arena->is_shared;
+    slab->path = path;
     slab->size_class = (uint8_t)size_class;
     slab->block_bytes = (uint32_t)class_bytes(size_class);
     slab->capacity = (uint32_t)(SP_GRANULE_BYTES / slab->block_bytes);
@@ -136,20 +270,11 @@ static struct sp_span *create_slab(struct sp_arena *arena, unsigned size_class)
     return slab;
 }
 
-static void *alloc_small(struct sp_arena *arena, size_t bytes, unsigned size_class, uint64_t flags)
+/* Takes a block of an open slab. With the arena's lock held. */
+static unsigned char *take_block(struct sp_arena *arena, struct size_class *class,
+                                 struct sp_span *slab, size_t bytes, uint64_t flags,
+                                 struct sp_region *region)
 {
-    struct size_class *class = &arena->classes[size_class];
-    void *start = NULL;
-
-    pthread_mutex_lock(&arena->lock);
-    struct sp_span *slab = class->open;
-    if (!slab) {
-        slab = create_slab(arena, size_class);
-        if (!slab)
-            goto out;
-        push_span(&class->open, slab);
-        class->empty_slabs++;
-    }
     if (slab->live == 0)
         class->empty_slabs--;
     uint32_t index;
@@ -162,23 +287,50 @@ static void *alloc_small(struct sp_arena *arena, size_t bytes, unsigned size_cla
     slab->live++;
     slab->blocks[index].bytes = (uint32_t)bytes;
     slab->blocks[index].flags = flags;
+    slab->blocks[index].region = region;
     if (slab_is_full(slab)) {
         remove_span(&class->open, slab);
         push_span(&arena->spans, slab);
     }
-    start = slab->start + (size_t)index * slab->block_bytes;
+    return slab->start + (size_t)index * slab->block_bytes;
+}
+
+static void *alloc_small(struct sp_arena *arena, size_t bytes, unsigned size_class, uint64_t flags,
+                         enum sp_path path, struct sp_region *region)
+{
+    struct size_class *class = &arena->classes[path][size_class];
+    unsigned char *start = NULL;
+
+    pthread_mutex_lock(&arena->lock);
+    struct sp_span *slab = class->open;
+    if (!slab) {
+        slab = create_slab(arena, size_class, path);
+        if (!slab)
+            goto out;
+        push_span(&class->open, slab);
+        class->empty_slabs++;
+        arena->home_spans += path == SP_PATH_HOME;
+    }
+    start = take_block(arena, class, slab, bytes, flags, region);
+    if (region) {
+        region->start = start;
+        region->span = slab;
+    }
 out:
     pthread_mutex_unlock(&arena->lock);
     return start;
 }
 
-static void *alloc_large(struct sp_arena *arena, size_t bytes, uint64_t flags)
+static void *alloc_large(struct sp_arena *arena, size_t bytes, uint64_t flags, enum sp_path path,
+                         struct sp_region *region)
 {
     struct sp_span *span = sp_alloc(sizeof *span);
     if (!span)
         return NULL;
     span->arena = arena;
     span->granules = (bytes + SP_GRANULE_BYTES - 1) / SP_GRANULE_BYTES;
+    span->is_shared = arena->is_shared;
+    span->path = path;
     span->bytes = bytes;
     span->flags = flags;
     if (sp_window_take(span, true)) {
@@ -186,12 +338,19 @@ static void *alloc_large(struct sp_arena *arena, size_t bytes, uint64_t flags)
         return NULL;
     }
     pthread_mutex_lock(&arena->lock);
+    if (region) {
+        region->start = span->start;
+        region->span = span;
+        span->region = region;
+    }
+    arena->home_spans += path == SP_PATH_HOME;
     push_span(&arena->spans, span);
     pthread_mutex_unlock(&arena->lock);
     return span->start;
 }
 
-void *sp_arena_alloc(struct sp_arena *arena, size_t bytes, size_t alignment, uint64_t flags)
+void *sp_arena_alloc(struct sp_arena *arena, size_t bytes, size_t alignment, uint64_t flags,
+                     enum sp_path path)
 {
     if (bytes == 0 || bytes > SIZE_MAX - SP_GRANULE_BYTES || alignment > SP_MAX_ALIGNMENT)
         return NULL;
@@ -201,18 +360,32 @@ void *sp_arena_alloc(struct sp_arena *arena, size_t bytes, size_t alignment, uin
         room = room < alignment ? alignment : room;
         room = (size_t)1 << (64 - __builtin_clzll(room - 1));
     }
-    return room <= SMALL_MAX_BYTES ? alloc_small(arena, bytes, class_of(room), flags)
-                                   : alloc_large(arena, bytes, flags);
+    struct sp_region *region = NULL;
+    if (arena->is_shared) {
+        region = create_region(arena, bytes, flags, path);
+        if (!region)
+            return NULL;
+    } else {
+        path = SP_PATH_PRIVATE; /* one kind of slabs is enough */
+    }
+    void *start = room <= SMALL_MAX_BYTES
+                      ? alloc_small(arena, bytes, class_of(room), flags, path, region)
+                      : alloc_large(arena, bytes, flags, path, region);
+    if (!start)
+        destroy_region(region);
+    return start;
 }
 
 /* With the arena's lock held. Returns a slab to destroy once it is released, or NULL. */
 static struct sp_span *free_block(struct sp_arena *arena, struct sp_span *slab, uint32_t index)
 {
-    struct size_class *class = &arena->classes[slab->size_class];
+    struct size_class *class = &arena->classes[slab->path][slab->size_class];
     if (slab_is_full(slab)) {
         remove_span(&arena->spans, slab);
         push_span(&class->open, slab);
     }
+    destroy_region(slab->blocks[index].region);
+    slab->blocks[index].region = NULL;
     slab->blocks[index].bytes = 0;
     slab->blocks[index].next_free = slab->first_free;
     slab->first_free = index + 1;
@@ -234,29 +407,58 @@ static uint32_t block_of(const struct sp_span *slab, const void *address)
     return index < slab->capacity ? (uint32_t)index : slab->capacity;
 }
 
-int sp_arena_free(struct sp_arena *arena, void *start)
-{
-    struct sp_span *dropped = NULL;
-    int result = -EINVAL;
+/* Where a region's start was found. */
+struct place {
+    struct sp_span *span;
+    uint32_t index; /* of the block, in a slab */
+    struct sp_region *region;
+};
 
-    /* A span of this arena that holds a live region stays while the arena's lock is held. */
-    pthread_mutex_lock(&arena->lock);
+/* The live region of this arena that starts at `start`. With the arena's lock held, which keeps the span
+ * of a live region. */
+static bool find_start(struct sp_arena *arena, void *start, struct place *place)
+{
     sp_window_lock_shared();
     struct sp_span *span = sp_window_find_locked(start);
     if (span && span->arena != arena)
         span = NULL;
     sp_window_unlock_shared();
-    if (span && span->blocks) {
-        uint32_t index = block_of(span, start);
-        if (index < span->capacity && span->blocks[index].bytes &&
-            (unsigned char *)start == span->start + (size_t)index * span->block_bytes) {
-            dropped = free_block(arena, span, index);
-            result = 0;
-        }
-    } else if (span && span->start == start) {
-        remove_span(&arena->spans, span);
-        dropped = span;
+    if (!span)
+        return false;
+    place->span = span;
+    if (!span->blocks) {
+        place->region = span->region;
+        return span->start == start;
+    }
+    place->index = block_of(span, start);
+    if (place->index == span->capacity || !span->blocks[place->index].bytes)
+        return false;
+    place->region = span->blocks[place->index].region;
+    return (unsigned char *)start == span->start + (size_t)place->index * span->block_bytes;
+}
+
+/* Ends a region. With the arena's lock held. Returns a span to destroy once it is released, or NULL. */
+static struct sp_span *end_region(struct sp_arena *arena, const struct place *place)
+{
+    if (place->span->blocks)
+        return free_block(arena, place->span, place->index);
+    remove_span(&arena->spans, place->span);
+    return place->span;
+}
+
+int sp_arena_free(struct sp_arena *arena, void *start)
+{
+    struct place place = {0};
+    struct sp_span *dropped = NULL;
+    int result = -EINVAL;
+
+    pthread_mutex_lock(&arena->lock);
+    if (find_start(arena, start, &place) && !(place.region && place.region->is_freed)) {
         result = 0;
+        if (place.region && place.region->uses > 0)
+            place.region->is_freed = true;
+        else
+            dropped = end_region(arena, &place);
     }
     pthread_mutex_unlock(&arena->lock);
     if (dropped)
@@ -264,29 +466,134 @@ int sp_arena_free(struct sp_arena *arena, void *start)
     return result;
 }
 
+struct sp_region *sp_arena_use(struct sp_arena *arena, const void *address)
+{
+    struct sp_region_info info;
+    struct sp_region *region = NULL;
+    pthread_mutex_lock(&arena->lock);
+    if (sp_region_find(address, &info) && info.arena == arena && info.region) {
+        region = info.region;
+        atomic_fetch_add_explicit(&region->uses, 1, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&arena->lock);
+    return region;
+}
+
+void sp_arena_end_use(struct sp_region *region)
+{
+    struct sp_arena *arena = region->arena;
+    struct sp_span *dropped = NULL;
+    struct place place = {0};
+    pthread_mutex_lock(&arena->lock);
+    if (atomic_fetch_sub_explicit(&region->uses, 1, memory_order_relaxed) == 1) {
+        if (region->is_freed && find_start(arena, region->start, &place))
+            dropped = end_region(arena, &place);
+        pthread_cond_broadcast(&arena->idle);
+    }
+    pthread_mutex_unlock(&arena->lock);
+    if (dropped)
+        destroy_span(dropped);
+}
+
+int sp_span_for_each_region(struct sp_span *span,
+                            int (*function)(struct sp_region *region, uint32_t agent),
+                            uint32_t agent)
+{
+    int error = 0;
+    pthread_mutex_lock(&span->arena->lock);
+    for (uint32_t i = 0; !error && i < region_slots(span); i++) {
+        struct sp_region *region = region_at(span, i);
+        if (region)
+            error = function(region, agent);
+    }
+    pthread_mutex_unlock(&span->arena->lock);
+    return error;
+}
+
+static int show_home(struct sp_span *span, int (*function)(struct sp_span *, uint32_t),
+                     uint32_t agent)
+{
+    int error = 0;
+    for (; !error && span; span = span->next)
+        if (span->path == SP_PATH_HOME)
+            error = function(span, agent);
+    return error;
+}
+
+int sp_arena_for_each_new_home(struct sp_arena *arena,
+                               int (*function)(struct sp_span *span, uint32_t agent),
+                               uint32_t agent)
+{
+    int error = 0;
+    pthread_mutex_lock(&arena->lock);
+    if (arena->home_seen[agent] != arena->home_spans) {
+        error = show_home(arena->spans, function, agent);
+        for (unsigned c = 0; !error && c < NUM_CLASSES; c++)
+            error = show_home(arena->classes[SP_PATH_HOME][c].open, function, agent);
+        if (!error)
+            arena->home_seen[agent] = arena->home_spans;
+    }
+    pthread_mutex_unlock(&arena->lock);
+    return error;
+}
+
+void sp_arena_forget_home(uint32_t agent)
+{
+    pthread_mutex_lock(&shared_arenas_lock);
+    for (struct sp_arena *arena = shared_arenas; arena; arena = arena->next) {
+        pthread_mutex_lock(&arena->lock);
+        arena->home_seen[agent] = 0;
+        pthread_mutex_unlock(&arena->lock);
+    }
+    pthread_mutex_unlock(&shared_arenas_lock);
+}
+
+void sp_arena_for_each_region(void (*function)(struct sp_region *region, void *data), void *data)
+{
+    pthread_mutex_lock(&shared_arenas_lock);
+    for (struct sp_arena *arena = shared_arenas; arena; arena = arena->next) {
+        pthread_mutex_lock(&arena->lock);
+        size_t count = collect_all(arena, NULL);
+        /* Must not fail: who calls has lost a device. The plain allocator is asked until it gives. */
+        struct sp_region **list = NULL;
+        while (count && !list)
+            list = malloc(count * sizeof(struct sp_region *));
+        if (count)
+            collect_all(arena, list);
+        pthread_mutex_unlock(&arena->lock);
+        for (size_t i = 0; i < count; i++) {
+            function(list[i], data);
+            sp_arena_end_use(list[i]);
+        }
+        free(list);
+    }
+    pthread_mutex_unlock(&shared_arenas_lock);
+}
+
 bool sp_region_find(const void *address, struct sp_region_info *info)
 {
     bool is_found = false;
     sp_window_lock_shared();
     struct sp_span *span = sp_window_find_locked(address);
+    struct sp_region_info found = {0};
     if (span && span->blocks) {
         uint32_t index = block_of(span, address);
-        const unsigned char *start = span->start + (size_t)index * span->block_bytes;
-        is_found = index < span->capacity &&
-                   (size_t)((const unsigned char *)address - start) < span->blocks[index].bytes;
-        if (is_found)
-            *info = (struct sp_region_info){.start = (void *)start,
-                                            .bytes = span->blocks[index].bytes,
-                                            .flags = span->blocks[index].flags,
-                                            .arena = span->arena};
+        if (index < span->capacity) {
+            const struct sp_block *block = &span->blocks[index];
+            found = (struct sp_region_info){span->start + (size_t)index * span->block_bytes,
+                                            block->bytes, block->flags, span->arena, block->region};
+        }
     } else if (span) {
-        is_found = (size_t)((const unsigned char *)address - span->start) < span->bytes;
-        if (is_found)
-            *info = (struct sp_region_info){.start = span->start,
-                                            .bytes = span->bytes,
-                                            .flags = span->flags,
-                                            .arena = span->arena};
+        found = (struct sp_region_info){span->start, span->bytes, span->flags, span->arena,
+                                        span->region};
     }
+    /* A region that was freed while in use is found no more. */
+    if (span)
+        is_found = (size_t)((const unsigned char *)address - (unsigned char *)found.start) <
+                       found.bytes &&
+                   !(found.region && found.region->is_freed);
     sp_window_unlock_shared();
+    if (is_found)
+        *info = found;
     return is_found;
 }

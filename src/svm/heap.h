@@ -41,16 +41,29 @@ static inline bool sp_window_holds_range(uintptr_t window, size_t window_bytes, 
     return address - window < window_bytes;
 }
 
+/* How a region is kept coherent where devices have memory of their own. Where none has, it makes no
+ * difference. */
+enum sp_path {
+    SP_PATH_PRIVATE, /* a backing for each agent, kept by the directory */
+    SP_PATH_HOME,    /* one backing in the host's memory, which all agents see */
+};
+
+struct sp_region;
+
 /* What is known of one region. */
 struct sp_region_info {
     void *start;
     size_t bytes;           /* as asked for */
     uint64_t flags;         /* as given to sp_arena_alloc */
     struct sp_arena *arena;
+    struct sp_region *region; /* for coherence.h; NULL in an arena that is not shared */
 };
 
-/* -ENOMEM. */
-int sp_arena_create(struct sp_arena **arena);
+/* is_shared: devices with memory of their own use the arena, so its pages are those of the window's
+ * file, and its regions have directories. -ENOMEM. */
+int sp_arena_create(bool is_shared, struct sp_arena **arena);
+
+bool sp_arena_is_shared(const struct sp_arena *arena);
 
 /* Gives all its regions back. Takes NULL. */
 void sp_arena_destroy(struct sp_arena *arena);
@@ -58,10 +71,19 @@ void sp_arena_destroy(struct sp_arena *arena);
 /* A region of `bytes` bytes (more than 0) at a multiple of `alignment` (a power of two, at most
  * SP_MAX_ALIGNMENT; 0: SP_MIN_ALIGNMENT), readable and writable. `flags` are the caller's and are
  * given back by sp_region_find. Content is undefined, but never another arena's. NULL when there is no room. */
-void *sp_arena_alloc(struct sp_arena *arena, size_t bytes, size_t alignment, uint64_t flags);
+void *sp_arena_alloc(struct sp_arena *arena, size_t bytes, size_t alignment, uint64_t flags,
+                     enum sp_path path);
 
-/* Ends the region that starts at `start`: 0, or -EINVAL where none of this arena starts there. */
+/* Ends the region that starts at `start`: 0, or -EINVAL where none of this arena starts there. In a shared arena a region that
+ * commands still use is found no more, and ends with the last use. */
 int sp_arena_free(struct sp_arena *arena, void *start);
+
+/* The live region of a shared arena that holds `address`, with one more use that keeps it; or NULL. */
+struct sp_region *sp_arena_use(struct sp_arena *arena, const void *address);
+void sp_arena_end_use(struct sp_region *region);
+
+/* Calls `function` for every region of every shared arena, with a use held and no lock. */
+void sp_arena_for_each_region(void (*function)(struct sp_region *region, void *data), void *data);
 
 /* The live region that holds `address`: true and *info, or false. */
 bool sp_region_find(const void *address, struct sp_region_info *info);

@@ -9,6 +9,7 @@
 #include "svm/window.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -211,6 +212,34 @@ static void give_back_extent(size_t first, size_t count)
     }
 }
 
+/* Pages of the window's own file, or of nobody else's. */
+static int open_pages(struct sp_span *span, unsigned char *start, size_t bytes)
+{
+    if (!span->is_shared)
+        return mprotect(start, bytes, PROT_READ | PROT_WRITE) ? -ENOMEM : 0;
+    int file = sp_window_file();
+    off_t offset = start - window.start;
+    if (file < 0)
+        return -ENOMEM;
+    return mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, offset) ==
+                   MAP_FAILED
+               ? -ENOMEM
+               : 0;
+}
+
+static void close_pages(struct sp_span *span, size_t bytes)
+{
+    /* A fresh mapping drops the pages, their protection and the wish for huge pages in one call. */
+    if (mmap(span->start, bytes, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+        madvise(span->start, bytes, MADV_DONTNEED);
+        mprotect(span->start, bytes, PROT_NONE);
+    }
+    if (span->is_shared)
+        fallocate(window.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  span->start - window.start, (off_t)bytes);
+}
+
 int sp_window_take(struct sp_span *span, bool is_large)
 {
     size_t first;
@@ -226,39 +255,31 @@ int sp_window_take(struct sp_span *span, bool is_large)
 
     unsigned char *start = window.start + first * SP_GRANULE_BYTES;
     size_t bytes = span->granules * SP_GRANULE_BYTES;
-    if (mprotect(start, bytes, PROT_READ | PROT_WRITE)) {
-        pthread_rwlock_wrlock(&window.lock);
-        give_back_extent(first, span->granules);
-        pthread_rwlock_unlock(&window.lock);
-        return -ENOMEM;
-    }
-    if (is_large)
-        madvise(start, bytes, MADV_HUGEPAGE); /* a wish: without it only slower */
-
+    error = open_pages(span, start, bytes);
     pthread_rwlock_wrlock(&window.lock);
-    span->start = start;
-    for (size_t i = 0; i < span->granules; i++)
-        window.map[first + i] = span;
+    if (error) {
+        give_back_extent(first, span->granules);
+    } else {
+        span->start = start;
+        for (size_t i = 0; i < span->granules; i++)
+            window.map[first + i] = span;
+    }
     pthread_rwlock_unlock(&window.lock);
-    return 0;
+    if (!error && is_large)
+        madvise(start, bytes, MADV_HUGEPAGE); /* a wish: without it only slower */
+    return error;
 }
 
 void sp_window_give_back(struct sp_span *span)
 {
     size_t first = (size_t)(span->start - window.start) / SP_GRANULE_BYTES;
-    size_t bytes = span->granules * SP_GRANULE_BYTES;
 
     pthread_rwlock_wrlock(&window.lock);
     for (size_t i = 0; i < span->granules; i++)
         window.map[first + i] = NULL;
     pthread_rwlock_unlock(&window.lock);
 
-    /* A fresh mapping drops the pages, their protection and the wish for huge pages in one call. */
-    if (mmap(span->start, bytes, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
-        madvise(span->start, bytes, MADV_DONTNEED);
-        mprotect(span->start, bytes, PROT_NONE);
-    }
+    close_pages(span, span->granules * SP_GRANULE_BYTES);
 
     pthread_rwlock_wrlock(&window.lock);
     give_back_extent(first, span->granules);

@@ -19,16 +19,23 @@ struct sp_block {
     uint64_t flags;
     uint32_t bytes;     /* as asked for; 0: not live */
     uint32_t next_free; /* index + 1 of the next free block; 0: the last */
+    struct sp_region *region; /* shared arenas only; owned */
 };
+
+struct sp_binding;
 
 struct sp_span {
     struct sp_arena *arena;
     unsigned char *start;
     size_t granules;
     struct sp_span *next, *previous; /* in a list of the arena */
+    bool is_shared;                  /* its pages are those of the window's file */
+    enum sp_path path;
+    struct sp_binding *bindings;     /* agents that it is bound on: coherence.c's, under its locks */
     /* A large region: blocks is NULL. */
     size_t bytes;
     uint64_t flags;
+    struct sp_region *region; /* shared arenas only; owned */
     /* A slab. All under the arena's lock. */
     struct sp_block *blocks; /* capacity of them, owned */
     uint32_t block_bytes;
@@ -38,6 +45,21 @@ struct sp_span {
     uint32_t untouched;      /* blocks from here on were never handed out */
     uint8_t size_class;
 };
+
+/* Calls `function` for each region of a span of a shared arena until it gives an error, which is
+ * returned. Takes the arena's lock (heap.c). */
+int sp_span_for_each_region(struct sp_span *span,
+                            int (*function)(struct sp_region *region, uint32_t agent),
+                            uint32_t agent);
+
+/* Calls `function` for each span of the home path that came to the arena since the last call for `agent` that went well, and
+ * gives its error. Takes the arena's lock (heap.c). */
+int sp_arena_for_each_new_home(struct sp_arena *arena,
+                               int (*function)(struct sp_span *span, uint32_t agent),
+                               uint32_t agent);
+
+/* Makes all spans of the home path new again for `agent`, in every shared arena. */
+void sp_arena_forget_home(uint32_t agent);
 
 /* Gives `span->granules` granules to `span`: sets span->start and makes the pages usable, with huge
  * pages where `is_large`. -ENOMEM: then nothing has changed. */

@@ -15,7 +15,7 @@ static int set_up_window(void **state)
 static struct sp_arena *new_arena(void)
 {
     struct sp_arena *arena = NULL;
-    assert_int_equal(sp_arena_create(&arena), 0);
+    assert_int_equal(sp_arena_create(false, &arena), 0);
     return arena;
 }
 
@@ -27,7 +27,7 @@ static void regions_lie_in_the_window(void **state)
     struct sp_arena *arena = new_arena();
     sp_window_range(&start, &bytes);
     assert_true(start % SP_GRANULE_BYTES == 0);
-    void *small = sp_arena_alloc(arena, 1, 0, 0), *large = sp_arena_alloc(arena, 10 << 20, 0, 0);
+    void *small = sp_arena_alloc(arena, 1, 0, 0, SP_PATH_PRIVATE), *large = sp_arena_alloc(arena, 10 << 20, 0, 0, SP_PATH_PRIVATE);
     assert_true(sp_window_holds_range(start, bytes, (uintptr_t)small));
     assert_true(sp_window_holds_range(start, bytes, (uintptr_t)large));
     int on_stack;
@@ -39,11 +39,11 @@ static void wrong_sizes_and_alignments_give_null(void **state)
 {
     (void)state;
     struct sp_arena *arena = new_arena();
-    assert_null(sp_arena_alloc(arena, 0, 0, 0));
-    assert_null(sp_arena_alloc(arena, SIZE_MAX, 0, 0));
-    assert_null(sp_arena_alloc(arena, SIZE_MAX - SP_GRANULE_BYTES, 0, 0));
-    assert_null(sp_arena_alloc(arena, (size_t)1 << 60, 0, 0));
-    assert_null(sp_arena_alloc(arena, 1, SP_MAX_ALIGNMENT * 2, 0));
+    assert_null(sp_arena_alloc(arena, 0, 0, 0, SP_PATH_PRIVATE));
+    assert_null(sp_arena_alloc(arena, SIZE_MAX, 0, 0, SP_PATH_PRIVATE));
+    assert_null(sp_arena_alloc(arena, SIZE_MAX - SP_GRANULE_BYTES, 0, 0, SP_PATH_PRIVATE));
+    assert_null(sp_arena_alloc(arena, (size_t)1 << 60, 0, 0, SP_PATH_PRIVATE));
+    assert_null(sp_arena_alloc(arena, 1, SP_MAX_ALIGNMENT * 2, 0, SP_PATH_PRIVATE));
     sp_arena_destroy(arena);
 }
 
@@ -54,7 +54,7 @@ static void every_alignment_is_kept(void **state)
     static const size_t sizes[] = {1, 127, 128, 129, 4095, 4097, 100000, 600000, 3000000};
     for (size_t alignment = 1; alignment <= SP_MAX_ALIGNMENT; alignment *= 2)
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-            uintptr_t start = (uintptr_t)sp_arena_alloc(arena, sizes[i], alignment, 0);
+            uintptr_t start = (uintptr_t)sp_arena_alloc(arena, sizes[i], alignment, 0, SP_PATH_PRIVATE);
             assert_true(start != 0);
             assert_int_equal(start % alignment, 0);
             assert_int_equal(start % SP_MIN_ALIGNMENT, 0);
@@ -69,7 +69,7 @@ static void regions_are_found_by_interior_addresses(void **state)
     struct sp_region_info info;
     static const size_t sizes[] = {1, 100, 4096, 5000, 524288, 524289, 7 << 20};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        unsigned char *start = sp_arena_alloc(arena, sizes[i], 0, 40 + i);
+        unsigned char *start = sp_arena_alloc(arena, sizes[i], 0, 40 + i, SP_PATH_PRIVATE);
         assert_non_null(start);
         size_t offsets[] = {0, sizes[i] / 2, sizes[i] - 1};
         for (int k = 0; k < 3; k++) {
@@ -94,7 +94,7 @@ static void only_a_start_can_be_freed_and_once(void **state)
     struct sp_arena *arena = new_arena(), *other = new_arena();
     static const size_t sizes[] = {4096, 8 << 20};
     for (int i = 0; i < 2; i++) {
-        unsigned char *start = sp_arena_alloc(arena, sizes[i], 0, 0);
+        unsigned char *start = sp_arena_alloc(arena, sizes[i], 0, 0, SP_PATH_PRIVATE);
         assert_int_equal(sp_arena_free(arena, start + 128), -22);
         assert_int_equal(sp_arena_free(other, start), -22);
         assert_int_equal(sp_arena_free(arena, start), 0);
@@ -122,25 +122,25 @@ static void another_arena_sees_zeroes(void **state)
     struct sp_arena *first = new_arena();
     unsigned char *addresses[COUNT];
     for (int i = 0; i < COUNT; i++) {
-        addresses[i] = sp_arena_alloc(first, SMALL, 0, 0);
+        addresses[i] = sp_arena_alloc(first, SMALL, 0, 0, SP_PATH_PRIVATE);
         memset(addresses[i], 0xa5, SMALL);
         if (i % 3 == 0)
             sp_arena_free(first, addresses[i]);
     }
-    unsigned char *large = sp_arena_alloc(first, LARGE, 0, 0);
+    unsigned char *large = sp_arena_alloc(first, LARGE, 0, 0, SP_PATH_PRIVATE);
     memset(large, 0xa5, LARGE);
     sp_arena_destroy(first);
 
     struct sp_arena *second = new_arena();
     int reused = 0;
     for (int i = 0; i < COUNT; i++) {
-        unsigned char *start = sp_arena_alloc(second, SMALL, 0, 0);
+        unsigned char *start = sp_arena_alloc(second, SMALL, 0, 0, SP_PATH_PRIVATE);
         for (int k = 0; k < COUNT; k++)
             reused += start == addresses[k];
         assert_true(is_zero(start, SMALL));
     }
     assert_true(reused > 0); /* else this test shows nothing */
-    assert_true(is_zero(sp_arena_alloc(second, LARGE, 0, 0), LARGE));
+    assert_true(is_zero(sp_arena_alloc(second, LARGE, 0, 0, SP_PATH_PRIVATE), LARGE));
     sp_arena_destroy(second);
 }
 
@@ -173,7 +173,7 @@ static void random_use_keeps_contents(void **state)
             int is_large = rand_r(&seed) % 100 == 0;
             slot->bytes = 1 + (unsigned)rand_r(&seed) % (is_large ? 4000000u : 6000u);
             slot->mark = (unsigned char)step;
-            slot->start = sp_arena_alloc(arena, slot->bytes, 0, 0);
+            slot->start = sp_arena_alloc(arena, slot->bytes, 0, 0, SP_PATH_PRIVATE);
             assert_non_null(slot->start);
             slot->start[0] = slot->start[slot->bytes - 1] = slot->mark;
         }
@@ -188,7 +188,7 @@ static void a_region_can_be_larger_than_4_gib(void **state)
     (void)state;
     struct sp_arena *arena = new_arena();
     size_t bytes = ((size_t)5 << 30) + 4096;
-    unsigned char *start = sp_arena_alloc(arena, bytes, 0, 0);
+    unsigned char *start = sp_arena_alloc(arena, bytes, 0, 0, SP_PATH_PRIVATE);
     assert_non_null(start);
     start[0] = 1;
     start[bytes - 1] = 2;

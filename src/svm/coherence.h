@@ -1,0 +1,75 @@
+/* Coherence: makes sure that what a command uses is current where the command runs.
+ *
+ * For the regions of shared arenas (svm/heap.h). A command says what ranges it uses; before it starts, each
+ * is bound on the agent, and the copies that the region's directory asks for are made by the devices
+ * concerned; after its end the uses are dropped. Devices are reached through driver.h alone.
+ *
+ * Locks, in order: the bindings' (one), an arena's, a region's. Works are submitted with them held, so
+ * that a device's ring has them in the order in which the directory changed; none is held
+ * while a device works.
+ */
+#ifndef SP_SVM_COHERENCE_H
+#define SP_SVM_COHERENCE_H
+
+#include <stdatomic.h>
+
+#include "device/driver.h"
+#include "svm/directory.h"
+#include "svm/heap.h"
+
+struct sp_binding;
+struct sp_span;
+
+/* Registers a device with memory of its own under device->agent. Before its first use. */
+void sp_coherence_add_agent(struct sp_device *device);
+
+/* One range that a command uses. */
+struct sp_range_use {
+    struct sp_region *region; /* with a use */
+    uint64_t first, end;      /* bytes of the region */
+    enum sp_access access;
+    struct sp_binding *binding; /* of its span on the agent, with a reference and a pin; or NULL */
+};
+
+/* What one command uses, and how far its start has come. Zeroed at first. */
+struct sp_coherence {
+    struct sp_range_use *ranges; /* owned */
+    unsigned count, capacity;
+    uint32_t agent;
+    bool is_strict;              /* waits for the copies that the agent itself makes, too */
+    unsigned next;               /* the range to acquire next */
+    atomic_uint waiting_for;     /* copies that must end first, plus one while the start goes on */
+    atomic_int error;            /* 0 or the first error */
+    /* Called exactly once after begin, when all is current or `error` says why not. No lock is held. */
+    void (*ready)(struct sp_coherence *coherence);
+};
+
+/* Adds a range: `bytes` from `address` on, or with bytes 0 the whole region that holds it. What is not in a
+ * region of the arena needs nothing and is ignored. -ENOMEM. */
+int sp_coherence_touch(struct sp_coherence *coherence, struct sp_arena *arena, const void *address,
+                       size_t bytes, enum sp_access access);
+
+/* Makes all ranges current on `agent`, and all regions of the arena's home path reachable there, then calls ready: at once, or later on a thread of a device. For
+ * an agent that is a device, copies that it makes itself may still be under way: its works come
+ * after them. */
+void sp_coherence_begin(struct sp_coherence *coherence, struct sp_arena *arena, uint32_t agent);
+
+/* The host wrote `bytes` bytes from `address` on outside of any command: a region's first content. Nothing
+ * in an arena that is not shared. */
+void sp_region_written(struct sp_arena *arena, const void *address, size_t bytes);
+
+/* Makes all regions of the arena's home path reachable on `agent`. -ENOMEM. */
+int sp_coherence_bind_home(struct sp_arena *arena, uint32_t agent);
+
+/* The command has ended, or was never begun. Afterwards `coherence` is as zeroed. */
+void sp_coherence_end(struct sp_coherence *coherence);
+
+/* Takes a span off every device. Called by the heap when none of its regions is used, with no lock held. */
+void sp_coherence_unbind(struct sp_span *span);
+
+/* Called for each range of a region that was lost with a device; no lock of the library is held but
+ * that of the list of arenas. May be NULL. */
+extern void (*sp_coherence_report_loss)(struct sp_region *region, uint64_t first, uint64_t end,
+                                        struct sp_device *device, const char *reason);
+
+#endif
