@@ -86,7 +86,9 @@ static double OVERLOAD scale_near_one(double magnitude)
         return length(x - y);                                                                      \
     }
 /* An infinite element makes every finite one 0 beside it: treat infinities as 1, the rest as 0. The
- * zero vector stays what it is, and a NaN makes all NaN. */
+ * zero vector stays what it is, and a NaN makes all NaN. A scale below 1 takes the bits of a small
+ * element that stands beside a large one: it is for the length only, and a quarter, which keeps the
+ * largest length finite, for what is divided. */
 #define NORMALIZE(n, T)                                                                            \
     T##n OVERLOAD normalize(T##n x)                                                                \
     {                                                                                              \
@@ -95,8 +97,10 @@ static double OVERLOAD scale_near_one(double magnitude)
             T##n infinite = ABS(x) == (T##n)INFINITY ? (T##n)1 : (T##n)0;                          \
             x = x == x ? __builtin_elementwise_copysign(infinite, x) : x;                          \
         }                                                                                          \
-        T##n near = x * (T##n)scale_near_one(magnitude == INFINITY ? 1 : magnitude);               \
-        T##n result = near / (T##n)SQRT(dot(near, near));                                          \
+        T scale = scale_near_one(magnitude == INFINITY ? 1 : magnitude);                           \
+        T kept = scale < 1 ? (T)0.25 : scale;                                                      \
+        T##n near = x * (T##n)scale;                                                               \
+        T##n result = x * (T##n)kept / (T##n)(SQRT(dot(near, near)) * (kept / scale));             \
         return magnitude == 0 ? x : result;                                                        \
     }
 #define LENGTHS(T)                                                                                 \

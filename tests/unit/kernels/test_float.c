@@ -266,6 +266,15 @@ static void geometry_does_not_overflow(void **state)
     ((geometric *)harness_function(harness, "geometric_float4"))(inf, zero, r);
     assert_true(isinf(r[1]) && isinf(r[2]));
     assert_true(r[4] == 0 && r[6] == 0 && fabsf(r[3] - (float)M_SQRT1_2) < 1e-6f && r[5] == -r[3]);
+    /* Beside a large element a small one keeps all its bits, down to where they are subnormal. */
+    float far[4] = {0x1.8p62f, 0x1.2468acp-70f, FLT_MAX, 0x1.fffffep-1f};
+    ((geometric *)harness_function(harness, "geometric_float2"))(far, zero, r);
+    assert_true(r[3] == 1 && r[4] == far[1] / far[0]);
+    ((geometric *)harness_function(harness, "geometric_float2"))(far + 2, zero, r);
+    assert_true(r[3] == 1 && r[4] == far[3] / far[2]);
+    double wide[2] = {0x1.8p510, 0x1.2468acf13579bp-530}, zeroes[2] = {0}, normal[5];
+    ((geometric *)harness_function(harness, "geometric_double2"))(wide, zeroes, normal);
+    assert_true(normal[3] == 1 && normal[4] == wide[1] / wide[0]);
 }
 
 static void cross_products(void **state)
