@@ -199,6 +199,18 @@ static cl_int reply_about_build(const struct query *query, const struct sp_build
     }
 }
 
+/* With the lock held: the build that kernels on `device` come from: its own or, failing that, that
+ * of the nearest device that it is a part of. NULL: none. */
+static const struct sp_build *build_for(cl_program program, cl_device_id device)
+{
+    for (; device; device = device->parent) {
+        cl_uint index = sp_program_device_index(program, device);
+        if (index < program->num_devices && program->builds[index])
+            return program->builds[index];
+    }
+    return NULL;
+}
+
 CL_API_ENTRY cl_int CL_API_CALL clGetProgramBuildInfo(cl_program program, cl_device_id device,
                                                       cl_program_build_info param_name,
                                                       size_t param_value_size, void *param_value,
@@ -207,11 +219,10 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramBuildInfo(cl_program program, cl_dev
     struct query query = {param_value_size, param_value, param_value_size_ret};
     if (!sp_object_is(program, SP_OBJECT_PROGRAM))
         return CL_INVALID_PROGRAM;
-    cl_uint index = sp_program_device_index(program, device);
-    if (index == program->num_devices)
+    if (sp_program_device_index(program, device) == program->num_devices)
         return CL_INVALID_DEVICE;
     pthread_mutex_lock(&program->lock);
-    cl_int error = reply_about_build(&query, program->builds[index], param_name);
+    cl_int error = reply_about_build(&query, build_for(program, device), param_name);
     pthread_mutex_unlock(&program->lock);
     return error;
 }
