@@ -1,7 +1,7 @@
 /* cl_khr_extended_bit_ops and cl_khr_integer_dot_product.
  *
- * clang declares these functions for spir64 whether a device names the extensions or not, and
- * programs test only whether the macro is there; so they are here.
+ * The CPU device lists the first. The functions of the second are here since clang's opencl-c.h
+ * declares them for every spir64.
  */
 #include "gentype.h"
 

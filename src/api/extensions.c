@@ -21,6 +21,7 @@ static const struct extension {
     {"cl_khr_local_int32_extended_atomics", CL_MAKE_VERSION(1, 0, 0), SCOPE_DEVICE},
     {"cl_khr_int64_base_atomics", CL_MAKE_VERSION(1, 0, 0), SCOPE_DEVICE},
     {"cl_khr_int64_extended_atomics", CL_MAKE_VERSION(1, 0, 0), SCOPE_DEVICE},
+    {"cl_khr_extended_bit_ops", CL_MAKE_VERSION(1, 0, 0), SCOPE_DEVICE},
     {"cl_khr_fp64", CL_MAKE_VERSION(1, 0, 0), SCOPE_FP64_DEVICE},
     {"cl_khr_device_uuid", CL_MAKE_VERSION(1, 0, 0), SCOPE_DEVICE},
     {"cl_khr_suggested_local_work_size", CL_MAKE_VERSION(1, 0, 0), SCOPE_DEVICE},

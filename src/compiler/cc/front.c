@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define LANGUAGE_DEFAULT "-cl-std=CL1.2" /* clBuildProgram: without -cl-std, OpenCL C 1.2 */
 
@@ -27,6 +28,28 @@ static const char features[] =
     "+__opencl_c_work_group_collective_functions,+__opencl_c_atomic_order_acq_rel,"
     "+__opencl_c_atomic_order_seq_cst,+__opencl_c_atomic_scope_device,"
     "+__opencl_c_atomic_scope_all_devices";
+
+/* clang's own header defines macros of many extensions and features for every program for spir64,
+ * whether the devices have them or not. So it is told that this is another target, and gets what
+ * the devices do have of those from here: the extensions, and features of OpenCL C 3.0. */
+static const char *const header_extensions[] = {"-U__SPIR__", "-Dcl_khr_extended_bit_ops=1"};
+static const char *const header_features[] = {
+    "-D__opencl_c_work_group_collective_functions=1", "-D__opencl_c_atomic_order_seq_cst=1",
+    "-D__opencl_c_atomic_scope_device=1", "-D__opencl_c_atomic_scope_all_devices=1"};
+
+/* Whether a value of -cl-std has feature macros. */
+static bool has_features(const char *language)
+{
+    return !strcasecmp(language, "CL3.0") || !strcasecmp(language, "CLC++2021");
+}
+
+static void add_words(struct sp_cc_strings *words, const char *const *added, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        sp_cc_strings_add(words, added[i]);
+}
+
+#define ADD_WORDS(words, array) add_words(words, array, sizeof(array) / sizeof((array)[0]))
 
 /* Options of clBuildProgram that clang does not know or that mean nothing to the front half. */
 static bool is_for_others(const char *option)
@@ -63,21 +86,23 @@ static void command(const struct sp_cc_source *source, const char *headers, cons
         features,
     };
     sp_cc_strings_add(words, sp_cc_tool_path("SAMEPAGE_CLANG", SP_CLANG));
-    for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
-        sp_cc_strings_add(words, fixed[i]);
-    bool has_language = false;
+    ADD_WORDS(words, fixed);
+    ADD_WORDS(words, header_extensions);
+    const char *language = NULL; /* the last one counts */
     for (size_t i = 0; i < source->options.count; i++)
-        has_language |= !strncmp(source->options.items[i], "-cl-std=", 8);
-    if (!has_language)
+        if (!strncmp(source->options.items[i], "-cl-std=", 8))
+            language = source->options.items[i] + 8;
+    if (!language)
         sp_cc_strings_add(words, LANGUAGE_DEFAULT);
+    else if (has_features(language))
+        ADD_WORDS(words, header_features);
     sp_cc_strings_add(words, "-I");
     sp_cc_strings_add(words, headers);
     for (size_t i = 0; i < source->options.count; i++)
         if (!is_for_others(source->options.items[i]))
             sp_cc_strings_add(words, source->options.items[i]);
     const char *const last[] = {"-MMD", "-MT", "source", "-MF", dependencies, "-o", output, "-"};
-    for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++)
-        sp_cc_strings_add(words, last[i]);
+    ADD_WORDS(words, last);
 }
 
 /* Adds `said` with every `from` replaced. */

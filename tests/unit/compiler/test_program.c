@@ -261,13 +261,29 @@ static void test_features(void **state)
         "#ifdef __IMAGE_SUPPORT__\n#error images\n#endif\n"
         "#if __OPENCL_VERSION__ != 300 || !defined(__ENDIAN_LITTLE__)\n#error version\n#endif\n"
         "#if EXPECTED != __OPENCL_C_VERSION__\n#error language\n#endif\n"
-        "#if !defined(cl_khr_fp64) || defined(cl_khr_fp16)\n#error extensions\n#endif\n";
+        "#if !defined(cl_khr_fp64) || defined(cl_khr_fp16)\n#error extensions\n#endif\n"
+        "#ifndef cl_khr_extended_bit_ops\n#error extended_bit_ops\n#endif\n"
+        "#if defined(cl_khr_subgroup_shuffle) || defined(cl_khr_integer_dot_product) || "
+        "defined(cl_ext_float_atomics) || defined(cl_khr_kernel_clock)\n"
+        "#error extensions that the device does not have\n#endif\n"
+        "#if EXPECTED == 300 && (!defined(__opencl_c_work_group_collective_functions) || "
+        "!defined(__opencl_c_atomic_order_seq_cst) || !defined(__opencl_c_atomic_order_acq_rel) || "
+        "!defined(__opencl_c_atomic_scope_device) || "
+        "!defined(__opencl_c_atomic_scope_all_devices) || !defined(__opencl_c_fp64) || "
+        "!defined(__opencl_c_generic_address_space) || "
+        "!defined(__opencl_c_program_scope_global_variables))\n#error features\n#endif\n"
+        "#if EXPECTED == 300 && (defined(__opencl_c_read_write_images) || "
+        "defined(__opencl_c_images) || defined(__opencl_c_pipes) || "
+        "defined(__opencl_c_device_enqueue) || defined(__opencl_c_subgroups))\n"
+        "#error features that the device does not have\n#endif\n";
     static const char *const by_default[] = {"-DEXPECTED=120", NULL};
-    static const char *const third[] = {"-DEXPECTED=300", "-cl-std=CL3.0", NULL};
+    static const char *const second[] = {"-DEXPECTED=200", "-cl-std=CL2.0", NULL};
+    static const char *const third[] = {"-DEXPECTED=300", "-cl-std=CL1.2", "-cl-std=CL3.0", NULL};
+    const char *const *const options[] = {by_default, second, third};
     char *log;
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        if (try_program(macros, i ? third : by_default, &log) != SP_CC_OK)
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+        if (try_program(macros, options[i], &log) != SP_CC_OK)
             fail_msg("%s", log);
         free(log);
     }
