@@ -9,6 +9,7 @@
 #include "compiler/cc/request.h"
 #include "compiler/cc/target.h"
 #include "compiler/cc/text.h"
+#include "compiler/cc/tools.h"
 #include "compiler/protocol.h"
 
 #include <errno.h>
@@ -20,10 +21,12 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 struct server {
+    struct sp_cc_folder folder; /* holds a folder for each child, named by its process id */
     int control;     /* SP_CC_CONTROL_FD */
     int signals;     /* signalfd of SIGCHLD */
     pid_t *children; /* owned; each leads its own process group */
@@ -69,6 +72,31 @@ static int receive_hello(int control)
     return -EAGAIN;
 }
 
+/* The folder of a child, where all its temporary files lie: what it leaves behind when it is killed is
+ * removed here. */
+static void child_folder(const struct server *server, pid_t child, struct sp_cc_folder *folder)
+{
+    struct sp_cc_text path = {0};
+    sp_cc_text_format(&path, "%s/%ld", server->folder.path, (long)child);
+    folder->path = path.bytes;
+}
+
+static void use_child_folder(const struct server *server)
+{
+    struct sp_cc_folder folder;
+    child_folder(server, getpid(), &folder);
+    if (!mkdir(folder.path, 0700))
+        setenv("TMPDIR", folder.path, 1);
+    free(folder.path);
+}
+
+static void remove_child_folder(const struct server *server, pid_t child)
+{
+    struct sp_cc_folder folder;
+    child_folder(server, child, &folder);
+    sp_cc_folder_destroy(&folder);
+}
+
 static _Noreturn void be_child(const struct server *server, int fd, pid_t parent)
 {
     sigset_t none;
@@ -80,6 +108,7 @@ static _Noreturn void be_child(const struct server *server, int fd, pid_t parent
     sigprocmask(SIG_SETMASK, &none, NULL);
     close(server->control);
     close(server->signals);
+    use_child_folder(server);
     sp_cc_serve(fd);
     _exit(0);
 }
@@ -109,6 +138,7 @@ static void reap(struct server *server)
         for (size_t i = 0; i < server->num_children; i++)
             if (server->children[i] == child) {
                 kill(-child, SIGKILL); /* what the child may have left running */
+                remove_child_folder(server, child);
                 server->children[i] = server->children[--server->num_children];
                 break;
             }
@@ -131,6 +161,10 @@ static int serve(void)
     server.signals = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
     if (server.signals < 0)
         return 1;
+    if (sp_cc_folder_create(&server.folder)) {
+        fprintf(stderr, "samepage-cc: no temporary folder can be made in TMPDIR or /tmp\n");
+        return 1;
+    }
     sp_cc_target_warm_up();
     for (;;) {
         struct pollfd fds[2] = {{.fd = server.control, .events = POLLIN},
@@ -151,6 +185,7 @@ static int serve(void)
         kill(-server.children[i], SIGKILL);
     while (waitpid(-1, NULL, 0) > 0)
         ;
+    sp_cc_folder_destroy(&server.folder);
     close(server.signals);
     free(server.children);
     return 0;
