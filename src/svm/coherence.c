@@ -45,7 +45,7 @@ struct sp_copy {
     struct sp_work work;
     struct sp_region *region;
     uint64_t first, end;
-    uint32_t destination, executor; /* agents */
+    uint32_t source, destination, executor; /* agents */
     struct waiter *waiters;
 };
 
@@ -176,6 +176,7 @@ static void start_copies(struct supply *supply, struct sp_region *region,
         copy->region = region;
         copy->first = transfer->first;
         copy->end = transfer->end;
+        copy->source = transfer->source;
         copy->destination = transfer->destination;
         copy->executor = transfer->destination != SP_AGENT_HOST ? transfer->destination
                                                                 : transfer->source;
@@ -271,13 +272,24 @@ static void take_off(struct sp_binding *binding)
     submit(binding->agent, &binding->unbind); /* its reference was the lists' */
 }
 
-/* Brings to the host what only `agent` holds of a region. */
+/* Whether another device is copying from this agent's memory. With the region's lock held. */
+static bool is_read_by_others(const struct sp_region *region, uint32_t agent)
+{
+    for (const struct sp_copy *copy = region->copies; copy; copy = copy->next)
+        if (copy->source == agent && copy->executor != agent)
+            return true;
+    return false;
+}
+
+/* Brings to the host what only `agent` holds of a region. Afterwards nobody will copy from it. */
 static int evict_region(struct sp_region *region, uint32_t agent)
 {
     struct supply supply = {0};
     struct sp_transfers transfers = {0};
     pthread_mutex_lock(&region->lock);
-    int error = supply_fill(&supply, region->directory.count + 1u, 0);
+    int error = is_read_by_others(region, agent) ? -EBUSY : 0;
+    if (!error)
+        error = supply_fill(&supply, region->directory.count + 1u, 0);
     if (!error)
         error = sp_directory_evict(&region->directory, 0, region->bytes, agent, SP_AGENT_HOST,
                                    &transfers);
@@ -293,15 +305,18 @@ static int evict_region(struct sp_region *region, uint32_t agent)
  * bindings' lock held. */
 static int evict_one(struct agent *agent)
 {
-    struct sp_binding *binding = agent->oldest;
-    while (binding && (binding->pins > 0 || binding->span->path != SP_PATH_PRIVATE))
-        binding = binding->newer;
-    if (!binding)
-        return -ENOMEM;
-    int error = sp_span_for_each_region(binding->span, evict_region, binding->agent);
-    if (!error)
-        take_off(binding);
-    return error;
+    int error = -EBUSY;
+    for (struct sp_binding *binding = agent->oldest; binding && error == -EBUSY;
+         binding = binding->newer) {
+        if (binding->pins > 0 || binding->span->path != SP_PATH_PRIVATE)
+            continue;
+        error = sp_span_for_each_region(binding->span, evict_region, binding->agent);
+        if (!error) {
+            take_off(binding);
+            return 0;
+        }
+    }
+    return -ENOMEM;
 }
 
 static struct sp_binding *find_binding(struct sp_span *span, uint32_t agent)

@@ -1,0 +1,444 @@
+/* svm/coherence with a table of fakes: devices whose memory is an array of their own and whose works
+ * run in order on a thread. What a command uses must be current where it runs: after any mix of uses,
+ * evictions and a device's death, every byte that is read is the one written last. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "svm/coherence.h"
+#include "svm/heap.h"
+#include "svm/region.h"
+#include "unit.h"
+
+enum { DEVICES = 2, LIMIT_GRANULES = 4 };
+
+struct fake {
+    struct sp_device device; /* first */
+    unsigned char *memory;   /* byte n: of the window */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct sp_work *first, *last;
+    bool is_dead; /* works fail */
+    uint64_t copied_bytes;
+    unsigned binds, unbinds;
+};
+
+static struct fake fakes[DEVICES];
+static uintptr_t window_start;
+static size_t window_bytes;
+
+static unsigned char *memory_of(uint32_t agent, uintptr_t address)
+{
+    if (agent == SP_AGENT_HOST)
+        return (unsigned char *)address;
+    return fakes[agent - 1].memory + (address - window_start);
+}
+
+static int run(struct fake *fake, struct sp_work *work)
+{
+    switch (work->kind) {
+    case SP_WORK_BIND:
+        fake->binds++;
+        return 0;
+    case SP_WORK_UNBIND:
+        fake->unbinds++;
+        madvise(memory_of(fake->device.agent, work->range.start), work->range.bytes,
+                MADV_DONTNEED);
+        return 0;
+    case SP_WORK_TRANSFER:
+        fake->copied_bytes += work->range.bytes;
+        memcpy(memory_of(work->range.destination, work->range.start),
+               memory_of(work->range.source, work->range.start), work->range.bytes);
+        return 0;
+    case SP_WORK_CALL:
+        work->call.function(work->call.argument);
+        return 0;
+    default:
+        return -ENOTSUP;
+    }
+}
+
+static void *fake_thread(void *argument)
+{
+    struct fake *fake = argument;
+    for (;;) {
+        pthread_mutex_lock(&fake->lock);
+        while (!fake->first)
+            pthread_cond_wait(&fake->changed, &fake->lock);
+        struct sp_work *work = fake->first;
+        fake->first = work->driver.next;
+        if (!fake->first)
+            fake->last = NULL;
+        bool is_dead = fake->is_dead;
+        pthread_mutex_unlock(&fake->lock);
+        work->finished(work, is_dead ? -EIO : run(fake, work));
+    }
+    return NULL;
+}
+
+static void fake_submit(struct sp_device *device, struct sp_work *work)
+{
+    struct fake *fake = (struct fake *)device;
+    pthread_mutex_lock(&fake->lock);
+    work->driver.next = NULL;
+    if (fake->last)
+        fake->last->driver.next = work;
+    else
+        fake->first = work;
+    fake->last = work;
+    pthread_cond_signal(&fake->changed);
+    pthread_mutex_unlock(&fake->lock);
+}
+
+static const struct sp_device_ops fake_ops = {.submit = fake_submit};
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (sp_window_init())
+        return -1;
+    sp_window_range(&window_start, &window_bytes);
+    for (uint32_t i = 0; i < DEVICES; i++) {
+        struct fake *fake = &fakes[i];
+        fake->device.ops = &fake_ops;
+        fake->device.root = &fake->device;
+        fake->device.agent = i + 1;
+        fake->device.info.own_memory = true;
+        fake->device.info.global_memory_bytes = LIMIT_GRANULES * SP_GRANULE_BYTES;
+        fake->memory = mmap(NULL, window_bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (fake->memory == MAP_FAILED)
+            return -1;
+        pthread_mutex_init(&fake->lock, NULL);
+        pthread_cond_init(&fake->changed, NULL);
+        sp_coherence_add_agent(&fake->device);
+        if (pthread_create(&fake->thread, NULL, fake_thread, fake))
+            return -1;
+    }
+    return 0;
+}
+
+/* A command: makes its ranges current, runs a function where it was to run, and ends. */
+struct use {
+    struct sp_coherence coherence; /* first */
+    struct sp_gate ready, done;
+    struct sp_work work;
+    void (*function)(struct use *use);
+    unsigned char *start; /* as the window has it */
+    size_t bytes;
+    unsigned char old_value, new_value;
+    bool is_wrong;
+};
+
+static void use_ready(struct sp_coherence *coherence)
+{
+    sp_gate_open(&((struct use *)coherence)->ready);
+}
+
+static void use_finished(struct sp_work *work, int error)
+{
+    struct use *use = (struct use *)((char *)work - offsetof(struct use, work));
+    use->is_wrong |= error != 0;
+    sp_gate_open(&use->done);
+}
+
+static void call_use(void *argument)
+{
+    struct use *use = argument;
+    use->function(use);
+}
+
+/* 0, or the error of making it current. */
+static int run_use(struct sp_arena *arena, struct use *use, uint32_t agent, enum sp_access access)
+{
+    use->coherence.ready = use_ready;
+    assert_int_equal(sp_coherence_touch(&use->coherence, arena, use->start, use->bytes, access),
+                     0);
+    sp_coherence_begin(&use->coherence, arena, agent);
+    sp_gate_wait(&use->ready);
+    int error = use->coherence.error;
+    if (!error && agent == SP_AGENT_HOST) {
+        use->function(use);
+    } else if (!error) {
+        use->work.kind = SP_WORK_CALL;
+        use->work.call.function = call_use;
+        use->work.call.argument = use;
+        use->work.finished = use_finished;
+        fakes[agent - 1].device.ops->submit(&fakes[agent - 1].device, &use->work);
+        sp_gate_wait(&use->done);
+    }
+    sp_coherence_end(&use->coherence);
+    return error;
+}
+
+static void check_and_write(struct use *use)
+{
+    unsigned char *bytes = memory_of(use->coherence.agent, (uintptr_t)use->start);
+    for (size_t i = 0; i < use->bytes; i++) {
+        use->is_wrong |= bytes[i] != use->old_value;
+        bytes[i] = use->new_value;
+    }
+}
+
+static void only_check(struct use *use)
+{
+    unsigned char *bytes = memory_of(use->coherence.agent, (uintptr_t)use->start);
+    for (size_t i = 0; i < use->bytes; i++)
+        use->is_wrong |= bytes[i] != use->old_value;
+}
+
+static void only_write(struct use *use)
+{
+    memset(memory_of(use->coherence.agent, (uintptr_t)use->start), use->new_value, use->bytes);
+}
+
+static void write_value(struct sp_arena *arena, uint32_t agent, unsigned char *start, size_t bytes,
+                        unsigned char value)
+{
+    struct use use = {.start = start, .bytes = bytes, .new_value = value, .function = only_write};
+    assert_int_equal(run_use(arena, &use, agent, SP_ACCESS_DISCARD), 0);
+    assert_false(use.is_wrong);
+}
+
+static void read_value(struct sp_arena *arena, uint32_t agent, unsigned char *start,
+                         size_t bytes, unsigned char value)
+{
+    struct use use = {.start = start, .bytes = bytes, .old_value = value, .function = only_check};
+    assert_int_equal(run_use(arena, &use, agent, SP_ACCESS_READ), 0);
+    assert_false(use.is_wrong);
+}
+
+static struct sp_arena *new_arena(void)
+{
+    struct sp_arena *arena = NULL;
+    assert_int_equal(sp_arena_create(true, &arena), 0);
+    return arena;
+}
+
+static void what_one_writes_all_others_read(void **state)
+{
+    (void)state;
+    enum { BYTES = 100000 };
+    struct sp_arena *arena = new_arena();
+    unsigned char *start = sp_arena_alloc(arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    for (uint32_t writer = 0; writer <= DEVICES; writer++) {
+        write_value(arena, writer, start, BYTES, (unsigned char)(writer + 10));
+        for (uint32_t reader = 0; reader <= DEVICES; reader++)
+            read_value(arena, reader, start, BYTES, (unsigned char)(writer + 10));
+    }
+    sp_arena_destroy(arena);
+}
+
+static void reading_again_moves_nothing(void **state)
+{
+    (void)state;
+    enum { BYTES = 300000 };
+    struct sp_arena *arena = new_arena();
+    unsigned char *start = sp_arena_alloc(arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    write_value(arena, 1, start, BYTES, 5);
+    read_value(arena, 2, start, BYTES, 5);
+    read_value(arena, 0, start, BYTES, 5);
+    uint64_t before = fakes[0].copied_bytes + fakes[1].copied_bytes;
+    for (int i = 0; i < 10; i++)
+        for (uint32_t reader = 0; reader <= DEVICES; reader++)
+            read_value(arena, reader, start, BYTES, 5);
+    assert_int_equal(fakes[0].copied_bytes + fakes[1].copied_bytes, before);
+    sp_arena_destroy(arena);
+}
+
+static void a_part_moves_alone(void **state)
+{
+    (void)state;
+    enum { BYTES = 1 << 20, PART = 4096 };
+    struct sp_arena *arena = new_arena();
+    unsigned char *start = sp_arena_alloc(arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    write_value(arena, 0, start, BYTES, 1);
+    read_value(arena, 1, start, BYTES, 1);
+    write_value(arena, 0, start + 5 * PART, PART, 2);
+    uint64_t before = fakes[0].copied_bytes;
+    read_value(arena, 1, start + 5 * PART, PART, 2);
+    read_value(arena, 1, start, 5 * PART, 1);
+    assert_int_equal(fakes[0].copied_bytes - before, PART);
+    sp_arena_destroy(arena);
+}
+
+static void what_is_not_used_is_evicted_and_comes_back(void **state)
+{
+    (void)state;
+    enum { REGIONS = 3 * LIMIT_GRANULES };
+    struct sp_arena *arena = new_arena();
+    unsigned char *starts[REGIONS];
+    for (int i = 0; i < REGIONS; i++) {
+        starts[i] = sp_arena_alloc(arena, SP_GRANULE_BYTES, 0, 0, SP_PATH_PRIVATE);
+        write_value(arena, 1, starts[i], SP_GRANULE_BYTES, (unsigned char)(i + 1));
+    }
+    assert_true(fakes[0].unbinds >= REGIONS - LIMIT_GRANULES);
+    for (int i = 0; i < REGIONS; i++)
+        read_value(arena, i % 2 ? 1 : 2, starts[i], SP_GRANULE_BYTES, (unsigned char)(i + 1));
+    for (int i = 0; i < REGIONS; i++)
+        read_value(arena, 0, starts[i], SP_GRANULE_BYTES, (unsigned char)(i + 1));
+    sp_arena_destroy(arena);
+}
+
+static void more_than_fits_at_once_is_an_error(void **state)
+{
+    (void)state;
+    struct sp_arena *arena = new_arena();
+    struct use use = {.bytes = (LIMIT_GRANULES + 1) * SP_GRANULE_BYTES, .function = only_write};
+    use.start = sp_arena_alloc(arena, use.bytes, 0, 0, SP_PATH_PRIVATE);
+    assert_int_equal(run_use(arena, &use, 1, SP_ACCESS_DISCARD), -ENOMEM);
+    write_value(arena, 0, use.start, use.bytes, 3);
+    sp_arena_destroy(arena);
+}
+
+static uint64_t lost_bytes;
+
+static void count_loss(struct sp_region *region, uint64_t first, uint64_t end,
+                       struct sp_device *device, const char *reason)
+{
+    (void)region;
+    (void)device;
+    assert_string_equal(reason, "a test");
+    lost_bytes += end - first;
+}
+
+static void a_death_loses_only_what_it_alone_held(void **state)
+{
+    (void)state;
+    enum { BYTES = 50000 };
+    struct sp_arena *arena = new_arena();
+    unsigned char *shared = sp_arena_alloc(arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    unsigned char *own = sp_arena_alloc(arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    write_value(arena, 1, shared, BYTES, 7);
+    read_value(arena, 2, shared, BYTES, 7);
+    write_value(arena, 1, own, BYTES, 8);
+    lost_bytes = 0;
+    sp_coherence_report_loss = count_loss;
+    fakes[0].device.lost(&fakes[0].device, "a test");
+    sp_coherence_report_loss = NULL;
+    assert_int_equal(lost_bytes, BYTES);
+    read_value(arena, 0, shared, BYTES, 7);
+    read_value(arena, 1, shared, BYTES, 7);
+    write_value(arena, 1, own, BYTES, 9);
+    read_value(arena, 2, own, BYTES, 9);
+    sp_arena_destroy(arena);
+}
+
+static void a_copy_that_fails_is_an_error_and_no_stale_data(void **state)
+{
+    (void)state;
+    enum { BYTES = 4096 };
+    struct sp_arena *arena = new_arena();
+    unsigned char *start = sp_arena_alloc(arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    write_value(arena, 1, start, BYTES, 1);
+    fakes[0].is_dead = true;
+    struct use use = {.start = start, .bytes = BYTES, .old_value = 1, .function = only_check};
+    assert_int_equal(run_use(arena, &use, 0, SP_ACCESS_READ), -EIO);
+    struct sp_region *region = sp_arena_use(arena, start);
+    assert_int_equal(sp_directory_state(&region->directory, 0, SP_AGENT_HOST), SP_INVALID);
+    sp_arena_end_use(region);
+    fakes[0].is_dead = false;
+    sp_arena_destroy(arena);
+}
+
+static void a_freed_region_lasts_until_its_last_use(void **state)
+{
+    (void)state;
+    struct sp_arena *arena = new_arena();
+    struct sp_region_info info;
+    unsigned char *start = sp_arena_alloc(arena, 1000, 0, 0, SP_PATH_PRIVATE);
+    struct sp_region *region = sp_arena_use(arena, start + 10);
+    assert_non_null(region);
+    assert_int_equal(sp_arena_free(arena, start), 0);
+    assert_int_equal(sp_arena_free(arena, start), -EINVAL);
+    assert_false(sp_region_find(start, &info));
+    assert_null(sp_arena_use(arena, start));
+    assert_ptr_equal(region->start, start);
+    sp_arena_end_use(region);
+    assert_ptr_equal(sp_arena_alloc(arena, 1000, 0, 0, SP_PATH_PRIVATE), start);
+    sp_arena_destroy(arena);
+}
+
+/* Two threads, each with regions of its own in slabs that they share: evictions, copies and bindings of one
+ * meet those of the other. */
+struct player {
+    struct sp_arena *arena;
+    unsigned seed;
+    bool is_wrong;
+};
+
+static void *play(void *argument)
+{
+    enum { REGIONS = 12, STEPS = 3000 };
+    struct player *player = argument;
+    static const size_t sizes[] = {300, 5000, 70000, 400000, 3 << 20};
+    struct {
+        unsigned char *start, value;
+        size_t bytes;
+    } regions[REGIONS] = {0};
+    for (int step = 0; step < STEPS && !player->is_wrong; step++) {
+        int i = rand_r(&player->seed) % REGIONS;
+        if (!regions[i].start) {
+            regions[i].bytes = sizes[(unsigned)rand_r(&player->seed) % 5];
+            regions[i].start =
+                sp_arena_alloc(player->arena, regions[i].bytes, 0, 0, SP_PATH_PRIVATE);
+            struct use fresh = {.start = regions[i].start, .bytes = regions[i].bytes,
+                                .new_value = 0, .function = only_write};
+            player->is_wrong |= run_use(player->arena, &fresh, 0, SP_ACCESS_DISCARD) != 0;
+            regions[i].value = 0;
+        } else if (rand_r(&player->seed) % 40 == 0) {
+            player->is_wrong |= sp_arena_free(player->arena, regions[i].start) != 0;
+            regions[i].start = NULL;
+        } else {
+            uint32_t agent = (unsigned)rand_r(&player->seed) % (DEVICES + 1);
+            bool writes = rand_r(&player->seed) % 2;
+            struct use use = {.start = regions[i].start, .bytes = regions[i].bytes,
+                              .old_value = regions[i].value,
+                              .new_value = (unsigned char)(writes ? step : regions[i].value),
+                              .function = writes ? check_and_write : only_check};
+            int error = run_use(player->arena, &use, agent,
+                                writes ? SP_ACCESS_READ_WRITE : SP_ACCESS_READ);
+            /* Both players' pinned spans may leave no room for a large one. */
+            if (error == -ENOMEM)
+                continue;
+            player->is_wrong |= error || use.is_wrong;
+            regions[i].value = use.new_value;
+        }
+    }
+    return NULL;
+}
+
+static void two_threads_never_see_stale_bytes(void **state)
+{
+    (void)state;
+    struct sp_arena *arena = new_arena();
+    unsigned seed = getenv("SAMEPAGE_TEST_SEED") ? (unsigned)atoi(getenv("SAMEPAGE_TEST_SEED")) : 1;
+    printf("seed %u (SAMEPAGE_TEST_SEED)\n", seed);
+    struct player players[2] = {{arena, seed, false}, {arena, seed + 1000, false}};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, play, &players[1]), 0);
+    play(&players[0]);
+    pthread_join(thread, NULL);
+    assert_false(players[0].is_wrong || players[1].is_wrong);
+    sp_arena_destroy(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_one_writes_all_others_read),
+        cmocka_unit_test(reading_again_moves_nothing),
+        cmocka_unit_test(a_part_moves_alone),
+        cmocka_unit_test(what_is_not_used_is_evicted_and_comes_back),
+        cmocka_unit_test(more_than_fits_at_once_is_an_error),
+        cmocka_unit_test(a_death_loses_only_what_it_alone_held),
+        cmocka_unit_test(a_copy_that_fails_is_an_error_and_no_stale_data),
+        cmocka_unit_test(a_freed_region_lasts_until_its_last_use),
+        cmocka_unit_test(two_threads_never_see_stale_bytes),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
