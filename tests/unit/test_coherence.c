@@ -373,7 +373,7 @@ struct player {
 
 static void *play(void *argument)
 {
-    enum { REGIONS = 12, STEPS = 3000 };
+    enum { REGIONS = 12, STEPS = 1000 };
     struct player *player = argument;
     static const size_t sizes[] = {300, 5000, 70000, 400000, 3 << 20};
     struct {
