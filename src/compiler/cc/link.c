@@ -96,26 +96,66 @@ static enum sp_cc_status link_inputs(const struct sp_cc_link *link, LLVMContextR
     return SP_CC_OK;
 }
 
-/* Every function of the library is linkonce_odr, so the linker takes what is used; the rest is not
- * even read. */
-static enum sp_cc_status link_builtins(LLVMContextRef context, LLVMModuleRef program,
-                                       struct sp_cc_text *log)
+/* The builtin library, of which so far only the names are read; NULL, with a line in the log. The
+ * bytes are a copy: the file may be replaced while the library is in use. */
+static LLVMModuleRef read_builtins(LLVMContextRef context, struct sp_cc_text *log)
 {
-    LLVMMemoryBufferRef buffer = NULL;
+    struct sp_cc_text bytes = {0};
     LLVMModuleRef library = NULL;
-    char *message = NULL;
     char *path = sp_cc_target_builtins_path();
-    if (LLVMCreateMemoryBufferWithContentsOfFile(path, &buffer, &message)) {
-        sp_cc_text_format(log, "error: the builtin library %s: %s\n", path, message);
-        LLVMDisposeMessage(message);
-        free(path);
-        return SP_CC_INTERNAL;
+    if (sp_cc_read_file(path, &bytes)) {
+        sp_cc_text_format(log, "error: the builtin library %s cannot be read\n", path);
+    } else {
+        LLVMMemoryBufferRef buffer =
+            LLVMCreateMemoryBufferWithMemoryRangeCopy(bytes.bytes, bytes.size, "builtins");
+        if (LLVMGetBitcodeModuleInContext2(context, buffer, &library))
+            library = NULL;
     }
+    sp_cc_text_finish(&bytes);
     free(path);
-    if (LLVMGetBitcodeModuleInContext2(context, buffer, &library) ||
-        LLVMLinkModules2(program, library))
-        return SP_CC_INTERNAL;
-    return SP_CC_OK;
+    return library;
+}
+
+/* The library has so many names that reading them takes most of the time of a link. The server does
+ * it once, and each child has the result, in a context made for it, from the fork. */
+static struct {
+    LLVMContextRef context;
+    LLVMModuleRef library;
+} warm;
+
+void sp_cc_link_warm_up(void)
+{
+    static struct sp_cc_text ignored; /* a child finds the same error, and tells it */
+    static bool done;
+    if (done)
+        return;
+    done = true;
+    warm.context = sp_cc_context_create(&ignored);
+    warm.library = read_builtins(warm.context, &ignored);
+    if (warm.library)
+        return;
+    LLVMContextDispose(warm.context);
+    warm.context = NULL;
+}
+
+/* The context of a link, and the library where it is there already. */
+static LLVMContextRef take_context(struct sp_cc_text *log, LLVMModuleRef *library)
+{
+    LLVMContextRef context = warm.context;
+    *library = warm.library;
+    warm.context = NULL;
+    warm.library = NULL;
+    if (!context)
+        return sp_cc_context_create(log);
+    sp_cc_context_report_to(context, log);
+    return context;
+}
+
+/* Every function of the library is linkonce_odr, so the linker takes what is used; the rest is not
+ * even read. The library is gone afterwards. */
+static enum sp_cc_status link_builtins(LLVMModuleRef program, LLVMModuleRef library)
+{
+    return !library || LLVMLinkModules2(program, library) ? SP_CC_INTERNAL : SP_CC_OK;
 }
 
 static void remove_attribute(LLVMValueRef function, const char *name)
@@ -307,11 +347,14 @@ enum sp_cc_status sp_cc_link(const struct sp_cc_link *link, struct sp_cc_text *i
                              struct sp_program_info *info, struct sp_cc_text *log)
 {
     bool library = link->flags & SP_CC_LINK_LIBRARY;
-    LLVMContextRef context = sp_cc_context_create(log);
+    LLVMModuleRef builtins = NULL;
+    LLVMContextRef context = library ? sp_cc_context_create(log) : take_context(log, &builtins);
     LLVMModuleRef program = LLVMModuleCreateWithNameInContext("program", context);
     enum sp_cc_status status = link_inputs(link, context, program, log);
-    if (status == SP_CC_OK && !library)
-        status = link_builtins(context, program, log);
+    if (status == SP_CC_OK && !library) {
+        status = link_builtins(program, builtins ? builtins : read_builtins(context, log));
+        builtins = NULL;
+    }
     if (status == SP_CC_OK && !library)
         status = inline_all(context, program, log);
     if (status == SP_CC_OK && sp_cc_module_is_broken(program, "after linking", log))
@@ -322,6 +365,8 @@ enum sp_cc_status sp_cc_link(const struct sp_cc_link *link, struct sp_cc_text *i
         sp_cc_module_write(program, ir);
         sp_ir_dump(program, "link");
     }
+    if (builtins)
+        LLVMDisposeModule(builtins);
     LLVMDisposeModule(program);
     LLVMContextDispose(context);
     return status;

@@ -22,6 +22,10 @@ struct sp_cc_link {
     size_t num_inputs;
 };
 
+/* Reads the builtin library for a link to come; for the server, whose children link. Once; later
+ * calls do nothing. */
+void sp_cc_link_warm_up(void);
+
 /* Links the inputs. On SP_CC_OK `ir` holds bitcode and `info` (zeroed by the caller, ended with
  * sp_cc_program_info_finish) what is known of the kernels. */
 enum sp_cc_status sp_cc_link(const struct sp_cc_link *link, struct sp_cc_text *ir,

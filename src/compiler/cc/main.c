@@ -3,9 +3,11 @@
  * build (command_line.h).
  *
  * The server only accepts and forks: nothing that a request says is read here, so that nothing in
- * it can harm a later one. LLVM is set up once, before the first fork. Each child leads a process
- * group of its own; at the end of the control socket all groups are killed. */
+ * it can harm a later one. LLVM is set up once, before the first fork, and the builtin library is
+ * read once, after it. Each child leads a process group of its own; at the end of the control
+ * socket all groups are killed. */
 #include "compiler/cc/command_line.h"
+#include "compiler/cc/link.h"
 #include "compiler/cc/request.h"
 #include "compiler/cc/target.h"
 #include "compiler/cc/text.h"
@@ -27,9 +29,9 @@
 
 struct server {
     struct sp_cc_folder folder; /* holds a folder for each child, named by its process id */
-    int control;     /* SP_CC_CONTROL_FD */
-    int signals;     /* signalfd of SIGCHLD */
-    pid_t *children; /* owned; each leads its own process group */
+    int control;                /* SP_CC_CONTROL_FD */
+    int signals;                /* signalfd of SIGCHLD */
+    pid_t *children;            /* owned; each leads its own process group */
     size_t num_children;
 };
 
@@ -72,8 +74,8 @@ static int receive_hello(int control)
     return -EAGAIN;
 }
 
-/* The folder of a child, where all its temporary files lie: what it leaves behind when it is killed is
- * removed here. */
+/* The folder of a child, where all its temporary files lie: what it leaves behind when it is killed
+ * is removed here. */
 static void child_folder(const struct server *server, pid_t child, struct sp_cc_folder *folder)
 {
     struct sp_cc_text path = {0};
@@ -176,10 +178,12 @@ static int serve(void)
         if (!fds[0].revents)
             continue;
         int fd = receive_hello(server.control);
-        if (fd >= 0)
-            start_child(&server, fd);
-        else if (fd == -EPIPE)
+        if (fd == -EPIPE)
             break;
+        if (fd < 0)
+            continue;
+        start_child(&server, fd);
+        sp_cc_link_warm_up(); /* while the first child, as a rule, runs clang */
     }
     for (size_t i = 0; i < server.num_children; i++)
         kill(-server.children[i], SIGKILL);

@@ -19,8 +19,13 @@ static void note(LLVMDiagnosticInfoRef info, void *log)
 LLVMContextRef sp_cc_context_create(struct sp_cc_text *log)
 {
     LLVMContextRef context = LLVMContextCreate();
-    LLVMContextSetDiagnosticHandler(context, note, log);
+    sp_cc_context_report_to(context, log);
     return context;
+}
+
+void sp_cc_context_report_to(LLVMContextRef context, struct sp_cc_text *log)
+{
+    LLVMContextSetDiagnosticHandler(context, note, log);
 }
 
 bool sp_cc_module_is_broken(LLVMModuleRef module, const char *when, struct sp_cc_text *log)

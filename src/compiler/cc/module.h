@@ -9,6 +9,9 @@
 /* A context whose errors and warnings go to `log`. */
 LLVMContextRef sp_cc_context_create(struct sp_cc_text *log);
 
+/* Lets them go to another log from now on. */
+void sp_cc_context_report_to(LLVMContextRef context, struct sp_cc_text *log);
+
 /* Reads and verifies bitcode or text; NULL, with the reason in the context's log. */
 LLVMModuleRef sp_cc_module_read(LLVMContextRef context, struct sp_cc_blob bytes,
                                 struct sp_cc_text *log);

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -31,7 +32,7 @@ static int start(void **state)
 {
     int pair[2];
     (void)state;
-    setenv("SAMEPAGE_BUILTINS", SP_TEST_BUILTINS, 0);
+    setenv("SAMEPAGE_BUILTINS", SP_TEST_BUILTINS, 0); /* or a test's own */
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
         return -1;
     server = fork();
@@ -272,8 +273,88 @@ static void test_memory_limit(void **state)
     sp_wire_writer_finish(&body);
 }
 
+/* The status of linking what `source` compiles to. */
+static uint32_t link_status(const char *source)
+{
+    struct sp_wire_writer body;
+    struct sp_wire_reader reader;
+    unsigned char *compiled;
+    size_t size, bitcode_size;
+    put_source(&body, 60, 0, source);
+    assert_true(ask(SP_CC_COMPILE, &body, &compiled, &size));
+    sp_wire_writer_finish(&body);
+    sp_wire_reader_init(&reader, compiled, size);
+    assert_int_equal(sp_wire_get_u32(&reader), SP_CC_OK);
+    free(sp_wire_get_string(&reader));
+    const void *bitcode = sp_wire_get_bytes(&reader, &bitcode_size);
+    sp_wire_writer_init(&body);
+    sp_wire_put_u32(&body, 60);
+    sp_wire_put_u64(&body, 0);
+    sp_wire_put_u32(&body, 0);
+    sp_wire_put_u32(&body, 0);
+    sp_wire_put_u32(&body, 1);
+    sp_wire_put_bytes(&body, bitcode, bitcode_size);
+    uint32_t status = status_of(SP_CC_LINK, body.bytes, body.size);
+    sp_wire_writer_finish(&body);
+    free(compiled);
+    return status;
+}
+
+static char library[] = "/tmp/samepage-test-library-XXXXXX";
+
+/* A server of its own, whose builtin library is a copy. */
+static int start_with_copy(void **state)
+{
+    char buffer[65536];
+    FILE *from = fopen(SP_TEST_BUILTINS, "r");
+    int fd = mkstemp(library);
+    if (!from || fd < 0)
+        return -1;
+    for (size_t got; (got = fread(buffer, 1, sizeof(buffer), from));)
+        if (write(fd, buffer, got) != (ssize_t)got)
+            return -1;
+    fclose(from);
+    close(fd);
+    setenv("SAMEPAGE_BUILTINS", library, 1);
+    return start(state);
+}
+
+static int stop_with_copy(void **state)
+{
+    unlink(library);
+    setenv("SAMEPAGE_BUILTINS", SP_TEST_BUILTINS, 1);
+    return stop(state);
+}
+
+/* The server keeps the library that it read: another file in its place, as an update leaves it,
+ * changes nothing for a program that runs. */
+static void test_library_is_replaced(void **state)
+{
+    static const char source[] = "kernel void k(global float *a) { a[0] = fmax(a[1], a[2]); }\n";
+    (void)state;
+    assert_int_equal(link_status(source), SP_CC_OK);
+    assert_int_equal(truncate(library, 1000), 0);
+    assert_int_equal(link_status(source), SP_CC_OK);
+}
+
+/* A library that cannot be read fails the link, not the server. */
+static void test_library_is_broken(void **state)
+{
+    static const char source[] = "kernel void k(global float *a) { a[0] = fmax(a[1], a[2]); }\n";
+    (void)state;
+    assert_int_equal(truncate(library, 1000), 0);
+    assert_int_equal(link_status(source), SP_CC_INTERNAL);
+    assert_int_equal(link_status(source), SP_CC_INTERNAL);
+}
+
 int main(void)
 {
+    const struct CMUnitTest own_library[] = {
+        cmocka_unit_test(test_library_is_replaced),
+    };
+    const struct CMUnitTest broken_library[] = {
+        cmocka_unit_test(test_library_is_broken),
+    };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole_way),
         cmocka_unit_test(test_rubbish_is_a_bad_request),
@@ -281,5 +362,8 @@ int main(void)
         cmocka_unit_test(test_time_limit),
         cmocka_unit_test(test_memory_limit),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    int failed = cmocka_run_group_tests(tests, start, stop);
+    failed += cmocka_run_group_tests(own_library, start_with_copy, stop_with_copy);
+    strcpy(strrchr(library, '-'), "-XXXXXX");
+    return failed + cmocka_run_group_tests(broken_library, start_with_copy, stop_with_copy);
 }
