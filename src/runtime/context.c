@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/selection.h"
 #include "svm/coherence.h"
 #include "svm/heap.h"
 #include "util/alloc.h"
 
 /* In the order in which their devices are listed. */
-static const struct sp_driver *const drivers[] = {&sp_cpu_driver};
+static const struct sp_driver *const drivers[] = {&sp_cpu_driver, &sp_client_driver};
 
 #define NUM_DRIVERS (sizeof drivers / sizeof drivers[0])
 
@@ -77,7 +78,8 @@ static struct _cl_platform_id *create_platform(void)
     if (!error)
         host_device = host[0];
     for (size_t i = 0; !error && i < NUM_DRIVERS; i++)
-        error = add_devices(platform, drivers[i]);
+        if (drivers[i] != &sp_cpu_driver || sp_selection()->has_cpu)
+            error = add_devices(platform, drivers[i]);
     if (error) {
         for (cl_uint i = 0; i < platform->num_devices; i++)
             free(platform->devices[i]);

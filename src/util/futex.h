@@ -20,6 +20,17 @@ static inline void sp_futex_wake(atomic_uint *word, int count)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
+/* The same two on a word in memory that processes share. */
+static inline void sp_futex_wait_shared(atomic_uint *word, unsigned value)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0);
+}
+
+static inline void sp_futex_wake_shared(atomic_uint *word, int count)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, count, NULL, NULL, 0);
+}
+
 static inline void sp_cpu_pause(void)
 {
 #if defined(__x86_64__)

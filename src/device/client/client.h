@@ -1,0 +1,212 @@
+/* The client's own seam: what its files share. In the application, one client_device stands for a device
+ * process; see docs/device-process.md.
+ *
+ * probe.c        which devices there are, and what they are
+ * life.c         the device's thread: start, death, restart; forks of the application
+ * submit.c       works to records of the command ring
+ * completion.c   records of the completion ring to finished works; waiting
+ * code.c         loaded code, which outlives the process that it is loaded in
+ *
+ * Locks, in order: `claim`, `lock`; and, alone with none of these held, life.c's lock of peers, then
+ * `socket_lock`. None is held while the runtime is called.
+ */
+#ifndef SP_DEVICE_CLIENT_CLIENT_H
+#define SP_DEVICE_CLIENT_CLIENT_H
+
+#include <pthread.h>
+
+#include "device/driver.h"
+#include "device/process/protocol.h"
+#include "device/selection.h"
+
+enum client_state {
+    CLIENT_STARTING, /* works wait in `pending` */
+    CLIENT_RUNNING,
+    CLIENT_LOSING,   /* the process died, and the runtime is being told: works will fail */
+    CLIENT_DEAD,     /* for good: works fail at once */
+};
+
+/* The works that the process has been given, by number. Under `lock`. */
+struct in_flight {
+    struct sp_work *works[SP_MAX_IN_FLIGHT]; /* number n at n % SP_MAX_IN_FLIGHT; NULL: finished */
+    uint64_t first, next;                    /* numbers of the oldest that is not finished, and of the next to come */
+};
+
+struct work_list {
+    struct sp_work *first, *last; /* by driver.next */
+};
+
+/* What driver.workers says of a work that was given to submit. */
+enum {
+    WORK_STARTED = 1,      /* `started` was called, or is about to be */
+    WORK_START_DUE = 2,    /* in the list of done: call `started` */
+    WORK_FINISH_DUE = 4,   /* likewise `finished`, with driver.error */
+};
+
+/* Works of our own. Such a kind is none of driver.h's. */
+#define WORK_INIT_GLOBALS ((enum sp_work_kind)100)
+
+struct client_device {
+    struct sp_device device; /* first */
+    uint32_t index;          /* among the client's devices */
+    struct sp_selected selected;
+    char name[32];
+
+    pthread_mutex_t lock;
+    pthread_cond_t moved;    /* `state`, `generation` or a code's state changed */
+    enum client_state state;
+    bool was_used;           /* a work was submitted once: the runtime has set `lost` */
+    uint64_t finished_works; /* counts; for telling a process that dies at once from one that works */
+    struct sp_rings *rings;  /* NULL: no process. Changes with `claim` held, too */
+    uint64_t command_tail;   /* what we wrote; never read back from `rings` */
+    struct in_flight in_flight;
+    struct work_list pending; /* did not fit, or came before the process was ready */
+    struct work_list done;    /* have a call due */
+    bool is_delivering;       /* a thread calls what is due, in order: */
+    pthread_t deliverer;
+    struct sp_code **codes;   /* by slot; NULL: free */
+    uint32_t num_slots;
+
+    /* Who holds it reads the completion ring. */
+    pthread_mutex_t claim;
+    uint64_t completion_head; /* what we read */
+    bool is_broken;           /* the process wrote nonsense: it is to be ended */
+
+    int wake;                 /* eventfd of the device's thread; lives as long as the device */
+
+    /* What follows is the device thread's, but for the sockets, which others write to. */
+    pthread_mutex_t socket_lock;
+    int socket;               /* -1: none */
+    int pidfd;                /* -1: none, or not known to the system */
+    int memory_file;          /* of the device, for its peers; -1. Under the lock of peers */
+    _Atomic uint32_t generation; /* counts processes of this device; 0: none yet. Changes under the lock of
+                                    peers and `lock` */
+};
+
+static inline struct client_device *client_of(struct sp_device *device)
+{
+    return (struct client_device *)device;
+}
+
+/* probe.c */
+
+/* All devices, from probe on. */
+extern struct client_device *sp_client_devices;
+extern unsigned sp_client_num_devices;
+
+/* life.c */
+
+/* How long a work may run (SAMEPAGE_KERNEL_SECONDS); 0: for ever. Set before the first device starts. */
+extern uint64_t sp_client_limit_ns;
+
+/* Makes a zeroed device one without a process. */
+void sp_client_init(struct client_device *device);
+
+/* Starts the device's thread, which starts its process. Where that fails the device is dead. */
+void sp_client_start(struct client_device *device);
+
+/* Sends a message to the process, if there is one: 0 or a negative errno. */
+int sp_client_send(struct client_device *device, struct sp_device_message *message, const int *files,
+                   unsigned num_files);
+
+/* Lets the device's thread look at everything once. */
+void sp_client_wake(struct client_device *device);
+
+/* submit.c */
+void sp_client_submit(struct sp_device *device, struct sp_work *work);
+
+/* With the lock held and the device RUNNING: writes what of `pending` fits. */
+void sp_client_flush(struct client_device *device);
+
+static inline void work_list_append(struct work_list *list, struct sp_work *work)
+{
+    work->driver.next = NULL;
+    if (list->last)
+        list->last->driver.next = work;
+    else
+        list->first = work;
+    list->last = work;
+}
+
+static inline struct sp_work *work_list_take(struct work_list *list)
+{
+    struct sp_work *work = list->first;
+    if (work) {
+        list->first = work->driver.next;
+        if (!list->first)
+            list->last = NULL;
+    }
+    return work;
+}
+
+/* completion.c */
+
+/* One record as it was copied out of the ring: the work that it speaks of, or NULL where it is nonsense (no
+ * such work in flight, no such kind). A FINISHED one is taken out of the table. */
+struct sp_work *sp_in_flight_take(struct in_flight *table, const struct sp_completion *record);
+
+/* With `claim` held: reads what is in the ring, and lists works as done. False: the process wrote nonsense. */
+bool sp_client_take_completions(struct client_device *device);
+
+/* With the lock held: the work is finished with this error, when its turn comes. */
+void sp_client_finish_locked(struct client_device *device, struct sp_work *work, int error);
+
+/* Calls what is due, in order, until nothing is, or until `gate` (may be NULL) is open. No lock held. */
+void sp_client_deliver(struct client_device *device, struct sp_gate *gate);
+
+/* Gives up `claim`: from here on the process wakes the device's thread. */
+void sp_client_unclaim(struct client_device *device);
+
+void sp_client_wait(struct sp_device *device, struct sp_gate *gate, const void *stream);
+
+/* code.c */
+
+struct sp_code_kernel {
+    struct sp_code *code;
+    uint32_t index;
+    uint32_t args_bytes;
+    const char *name;
+};
+
+enum code_state {
+    CODE_LOADING, /* sent, no answer yet */
+    CODE_LOADED,
+    CODE_FAILED,
+};
+
+struct sp_code {
+    struct client_device *device;
+    uint32_t slot;
+    unsigned char *image; /* owned: info in wire format, then the shared object */
+    size_t image_bytes, info_bytes;
+    uint32_t num_kernels;
+    struct sp_code_kernel *kernels;
+    /* Under the device's lock: */
+    enum code_state state;
+    int error;            /* FAILED: why */
+    uint32_t generation;  /* of the process that it was sent to; 0: none */
+    bool is_wanted;       /* to be sent to every new process */
+    unsigned senders;     /* threads that read the image */
+};
+
+/* An internal work: initial values of program-scope variables. */
+struct init_globals_work {
+    struct sp_work work; /* first; kind WORK_INIT_GLOBALS, copy.dst: where to */
+    struct sp_code *code;
+};
+
+int sp_client_load(struct sp_device *device, const void *image, size_t bytes,
+                   const struct sp_program_info *info, const struct sp_kernel_code *codes,
+                   uint32_t num_codes, struct sp_code **code);
+void sp_client_unload(struct sp_code *code);
+struct sp_code_kernel *sp_client_find(struct sp_code *code, const char *name);
+void sp_client_init_globals(struct sp_code *code, unsigned char *globals);
+
+/* Sends a new process all code that it lacks. 1 where something was sent that has no answer yet, 0 where
+ * all is answered, or a negative errno. The device's thread, while STARTING. */
+int sp_client_reload(struct client_device *device);
+
+/* The answer to a LOAD; nonsense is ignored. */
+void sp_client_loaded(struct client_device *device, const struct sp_device_message *answer);
+
+#endif

@@ -1,0 +1,697 @@
+/* The life of a device's process: its start, its death, and the next one.
+ *
+ * Each device has a thread. It starts the process, sleeps for completions, messages and death in one poll, and after a
+ * death tells the runtime what is lost, fails the works, and starts again. A process that cannot even be
+ * started, or dies at once again and again, leaves the device dead.
+ *
+ * The order at a death matters: completions that the process still wrote are taken first; then `lost` is
+ * called once; then every work that was in flight or pending is finished with -EIO; and what is submitted from then on waits
+ * for the new process.
+ *
+ * Peers. A lock of its own orders who tells whom of whose memory: a device that has a process and a memory
+ * file is told to all others, and their memories to it. The number of a device's process (generation) changes
+ * before its memory is told, so a transfer that names the number finds or awaits the memory (memory.c of the
+ * virtual backend).
+ *
+ * A fork of the application: the processes are the parent's. In the child every device is dead, its rings are
+ * not even mapped (MADV_DONTFORK), and its descriptors are closed, so that it is the parent's end alone
+ * that the processes notice.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "device/client/client.h"
+#include "device/process/message.h"
+#include "svm/heap.h"
+#include "util/alloc.h"
+#include "util/spawn.h"
+#include "util/thread.h"
+#include "util/time.h"
+
+/* A start takes 10 ms; this is for a machine that is out of breath. */
+#define START_MILLISECONDS 30000
+
+/* A killed process is gone within a millisecond, but for the freeing of much memory. */
+#define END_MILLISECONDS 5000
+
+/* The socket is read at once by a thread that does little else; who lets us wait this long hangs. */
+#define SEND_SECONDS 10
+
+/* So many deaths within DEATHS_NS, none of whose processes had finished a work, are the last. */
+#define MAX_DEATHS 3u
+#define DEATHS_NS UINT64_C(1000000000)
+
+/* A time limit is looked at so many times within itself. */
+#define LIMIT_LOOKS 8u
+
+/* The device's thread calls the runtime's callbacks. */
+#define THREAD_STACK_BYTES ((size_t)1 << 20)
+
+#define REASON_BYTES 320u
+
+uint64_t sp_client_limit_ns;
+
+static pthread_mutex_t peers_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* What processes are started with: taken when the first device starts, on the application's own thread, since the
+ * environment may change under our feet later. */
+static struct {
+    char *path;
+    char **environment;
+} program;
+
+/* --- The socket ---------------------------------------------------------------------------------- */
+
+int sp_client_send(struct client_device *device, struct sp_device_message *message, const int *files,
+                   unsigned num_files)
+{
+    pthread_mutex_lock(&device->socket_lock);
+    int error = device->socket < 0 ? -EPIPE
+                                   : sp_message_send(device->socket, message, files, num_files);
+    pthread_mutex_unlock(&device->socket_lock);
+    return error;
+}
+
+static void set_socket(struct client_device *device, int socket)
+{
+    pthread_mutex_lock(&device->socket_lock);
+    if (device->socket >= 0)
+        close(device->socket);
+    device->socket = socket;
+    pthread_mutex_unlock(&device->socket_lock);
+}
+
+void sp_client_wake(struct client_device *device)
+{
+    uint64_t one = 1;
+    while (write(device->wake, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+}
+
+/* --- Start --------------------------------------------------------------------------------------- */
+
+static int make_rings(struct sp_rings **rings)
+{
+    if (sp_alloc_may_fail())
+        return -ENOMEM;
+    int file = memfd_create("samepage-rings", MFD_CLOEXEC);
+    if (file < 0)
+        return -errno;
+    int error = ftruncate(file, sizeof **rings) ? -errno : 0;
+    if (!error) {
+        *rings = mmap(NULL, sizeof **rings, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        error = *rings == MAP_FAILED ? -errno : 0;
+    }
+    if (!error && madvise(*rings, sizeof **rings, MADV_DONTFORK)) {
+        error = -errno;
+        munmap(*rings, sizeof **rings);
+    }
+    if (error) {
+        close(file);
+        return error;
+    }
+    return file;
+}
+
+/* Runs the program with one end of a socket pair: 0 and the other end, or a negative errno. */
+static int spawn_process(struct client_device *device, int *socket)
+{
+    static char name[] = "samepage-device";
+    char start_text[20], bytes_text[20];
+    uintptr_t start;
+    size_t bytes;
+    int pair[2];
+    sp_window_range(&start, &bytes);
+    snprintf(start_text, sizeof start_text, "%" PRIxPTR, start);
+    snprintf(bytes_text, sizeof bytes_text, "%zx", bytes);
+    char *const arguments[] = {name, start_text, bytes_text, NULL};
+    if (!program.path || !program.environment)
+        return -ENOMEM;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return -errno;
+    struct sp_spawn spawn = {.path = program.path,
+                             .arguments = arguments,
+                             .environment = program.environment,
+                             .control = pair[1],
+                             .keeps_output = true,
+                             .pidfd = &device->pidfd};
+    int error = sp_spawn_unnoticed(&spawn);
+    close(pair[1]);
+    if (error) {
+        close(pair[0]);
+        return error;
+    }
+    struct timeval limit = {.tv_sec = SEND_SECONDS};
+    setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    *socket = pair[0];
+    return 0;
+}
+
+/* Waits for a message of the process: 0; -EPIPE where it is gone; -ETIMEDOUT; -EBADMSG. */
+static int receive(struct client_device *device, uint64_t deadline_ns,
+                   struct sp_device_message *message, int files[SP_MAX_MESSAGE_FILES])
+{
+    for (;;) {
+        uint64_t now = sp_time_ns();
+        struct pollfd polled[2] = {{.fd = device->socket, .events = POLLIN},
+                                   {.fd = device->pidfd, .events = POLLIN}};
+        if (now >= deadline_ns)
+            return -ETIMEDOUT;
+        if (poll(polled, 2, (int)((deadline_ns - now) / 1000000 + 1)) < 0 && errno != EINTR)
+            return -errno;
+        if (polled[0].revents) {
+            int error = sp_message_receive(device->socket, false, message, files);
+            if (error != -EAGAIN)
+                return error;
+        }
+        if (polled[1].revents)
+            return -EPIPE;
+    }
+}
+
+/* The memory file as peers may map it: not smaller than the window, and never made so. */
+static bool is_memory_file(int file)
+{
+    uintptr_t start;
+    size_t bytes;
+    struct stat status;
+    sp_window_range(&start, &bytes);
+    int seals = fcntl(file, F_GET_SEALS);
+    return seals >= 0 && (seals & F_SEAL_SHRINK) && fstat(file, &status) == 0 &&
+           (uint64_t)status.st_size >= bytes;
+}
+
+/* Says hello and awaits the answer: 0, with the device's memory file or -1; or a negative errno. */
+static int say_hello(struct client_device *device, int rings_file, uint64_t deadline_ns,
+                     int *memory_file)
+{
+    struct sp_device_message message = {.kind = SP_MESSAGE_HELLO,
+                                        .memory_bytes = device->device.info.global_memory_bytes,
+                                        .threads = device->selected.threads};
+    int answer_files[SP_MAX_MESSAGE_FILES];
+    int window_file = sp_window_file();
+    if (window_file < 0)
+        return -ENOMEM;
+    snprintf(message.backend, sizeof message.backend, "%s", device->device.info.driver_name);
+    int application = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    int files[SP_HELLO_FILES] = {[SP_HELLO_RINGS] = rings_file,
+                                 [SP_HELLO_WINDOW] = window_file,
+                                 [SP_HELLO_COMPLETIONS] = device->wake,
+                                 [SP_HELLO_APPLICATION] = application};
+    int error = sp_client_send(device, &message, files, SP_HELLO_FILES);
+    if (application >= 0)
+        close(application);
+    if (!error)
+        error = receive(device, deadline_ns, &message, answer_files);
+    if (error)
+        return error;
+    for (unsigned i = 1; i < SP_MAX_MESSAGE_FILES; i++)
+        if (answer_files[i] >= 0)
+            close(answer_files[i]);
+    *memory_file = answer_files[0];
+    if (message.kind != SP_MESSAGE_HELLO)
+        error = -EBADMSG;
+    else if (message.error)
+        error = message.error < 0 && message.error > -4096 ? message.error : -EBADMSG;
+    else if (*memory_file >= 0 && !is_memory_file(*memory_file))
+        error = -EBADMSG;
+    if (error && *memory_file >= 0) {
+        close(*memory_file);
+        *memory_file = -1;
+    }
+    return error;
+}
+
+static void tell_peer(struct client_device *to, struct client_device *of)
+{
+    struct sp_device_message message = {.kind = SP_MESSAGE_PEER,
+                                        .slot = of->index,
+                                        .generation = atomic_load_explicit(&of->generation,
+                                                                           memory_order_relaxed)};
+    /* Who cannot be told is about to be found dead. */
+    sp_client_send(to, &message, &of->memory_file, 1);
+}
+
+/* Joins the devices that know each other's memory. */
+static void meet_peers(struct client_device *device, int memory_file)
+{
+    pthread_mutex_lock(&peers_lock);
+    device->memory_file = memory_file;
+    pthread_mutex_lock(&device->lock);
+    atomic_fetch_add_explicit(&device->generation, 1, memory_order_release);
+    pthread_mutex_unlock(&device->lock);
+    for (unsigned i = 0; i < sp_client_num_devices; i++) {
+        struct client_device *peer = &sp_client_devices[i];
+        if (peer == device || peer->memory_file < 0)
+            continue;
+        tell_peer(device, peer);
+        if (memory_file >= 0)
+            tell_peer(peer, device);
+    }
+    pthread_mutex_unlock(&peers_lock);
+}
+
+static void leave_peers(struct client_device *device)
+{
+    pthread_mutex_lock(&peers_lock);
+    if (device->memory_file >= 0)
+        close(device->memory_file);
+    device->memory_file = -1;
+    pthread_mutex_unlock(&peers_lock);
+}
+
+/* Sends all code to the new process, until all is answered. */
+static int reload(struct client_device *device, uint64_t deadline_ns)
+{
+    for (;;) {
+        struct sp_device_message message;
+        int files[SP_MAX_MESSAGE_FILES];
+        int left = sp_client_reload(device);
+        if (left <= 0)
+            return left;
+        int error = receive(device, deadline_ns, &message, files);
+        if (error)
+            return error;
+        for (unsigned i = 0; i < SP_MAX_MESSAGE_FILES; i++)
+            if (files[i] >= 0)
+                close(files[i]);
+        if (message.kind != SP_MESSAGE_LOAD)
+            return -EBADMSG;
+        sp_client_loaded(device, &message);
+    }
+}
+
+static void set_rings(struct client_device *device, struct sp_rings *rings)
+{
+    pthread_mutex_lock(&device->claim);
+    pthread_mutex_lock(&device->lock);
+    if (device->rings)
+        munmap(device->rings, sizeof *device->rings);
+    device->rings = rings;
+    device->command_tail = 0;
+    device->completion_head = 0;
+    device->is_broken = false;
+    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->claim);
+}
+
+/* A process, ready and RUNNING. A negative errno: there may be one, but it is of no use. */
+static int start_process(struct client_device *device)
+{
+    uint64_t deadline_ns = sp_time_ns() + START_MILLISECONDS * UINT64_C(1000000);
+    struct sp_rings *rings;
+    int memory_file = -1, socket = -1;
+    int rings_file = make_rings(&rings);
+    if (rings_file < 0)
+        return rings_file;
+    atomic_store_explicit(&rings->application_sleeps, 1, memory_order_relaxed);
+    set_rings(device, rings);
+    int error = spawn_process(device, &socket);
+    if (!error) {
+        set_socket(device, socket);
+        error = say_hello(device, rings_file, deadline_ns, &memory_file);
+    }
+    close(rings_file);
+    if (error)
+        return error;
+    meet_peers(device, memory_file);
+    error = reload(device, deadline_ns);
+    if (error)
+        return error;
+    pthread_mutex_lock(&device->lock);
+    device->state = CLIENT_RUNNING;
+    sp_client_flush(device);
+    pthread_cond_broadcast(&device->moved);
+    pthread_mutex_unlock(&device->lock);
+    sp_client_deliver(device, NULL); /* works that were refused */
+    return 0;
+}
+
+/* --- Life ---------------------------------------------------------------------------------------- */
+
+/* What the time limit looks at: the oldest work in flight, and since when it is that. */
+struct stopwatch {
+    uint64_t number; /* 0: none */
+    uint64_t since_ns;
+};
+
+/* Milliseconds until the next look; -1: none is needed. *is_over: the oldest work had its time. */
+static int check_limit(struct client_device *device, struct stopwatch *watch, bool *is_over)
+{
+    if (!sp_client_limit_ns)
+        return -1;
+    uint64_t now = sp_time_ns();
+    pthread_mutex_lock(&device->lock);
+    uint64_t oldest = device->in_flight.first;
+    bool is_idle = oldest == device->in_flight.next;
+    pthread_mutex_unlock(&device->lock);
+    if (is_idle) {
+        watch->number = 0;
+        return -1;
+    }
+    if (watch->number != oldest)
+        *watch = (struct stopwatch){.number = oldest, .since_ns = now};
+    *is_over = now - watch->since_ns >= sp_client_limit_ns;
+    uint64_t look_ms = sp_client_limit_ns / LIMIT_LOOKS / 1000000;
+    return look_ms < 1 ? 1 : look_ms > 1000 ? 1000 : (int)look_ms;
+}
+
+/* All messages that are there: 0, -EPIPE or -EBADMSG. */
+static int take_messages(struct client_device *device)
+{
+    for (;;) {
+        struct sp_device_message message;
+        int files[SP_MAX_MESSAGE_FILES];
+        int error = sp_message_receive(device->socket, false, &message, files);
+        if (error)
+            return error == -EAGAIN ? 0 : error;
+        for (unsigned i = 0; i < SP_MAX_MESSAGE_FILES; i++)
+            if (files[i] >= 0)
+                close(files[i]);
+        if (message.kind != SP_MESSAGE_LOAD)
+            return -EBADMSG;
+        sp_client_loaded(device, &message);
+    }
+}
+
+/* Takes completions, unless a waiting thread is about to. False: nonsense. */
+static bool take_completions(struct client_device *device)
+{
+    bool is_sane = true;
+    if (pthread_mutex_trylock(&device->claim) == 0) {
+        atomic_store_explicit(&device->rings->application_sleeps, 0, memory_order_relaxed);
+        is_sane = sp_client_take_completions(device);
+        sp_client_unclaim(device);
+        sp_client_deliver(device, NULL);
+    }
+    return is_sane;
+}
+
+/* Why a life ended, where we know it ourselves. */
+enum end { END_DEATH, END_NONSENSE, END_LIMIT };
+
+/* Until the process dies, or must. */
+static enum end serve(struct client_device *device)
+{
+    struct stopwatch watch = {0};
+    for (;;) {
+        bool is_over = false;
+        int timeout = check_limit(device, &watch, &is_over);
+        if (is_over)
+            return END_LIMIT;
+        struct pollfd polled[3] = {{.fd = device->wake, .events = POLLIN},
+                                   {.fd = device->socket, .events = POLLIN},
+                                   {.fd = device->pidfd, .events = POLLIN}};
+        if (poll(polled, 3, timeout) < 0 && errno != EINTR)
+            return END_DEATH;
+        if (polled[0].revents) {
+            uint64_t count;
+            if (read(device->wake, &count, sizeof count) < 0)
+                count = 0;
+            if (!take_completions(device))
+                return END_NONSENSE;
+            /* Work that was left by a waiting thread. */
+            sp_client_deliver(device, NULL);
+        }
+        if (polled[1].revents) {
+            int error = take_messages(device);
+            if (error)
+                return error == -EBADMSG ? END_NONSENSE : END_DEATH;
+        }
+        if (polled[2].revents)
+            return END_DEATH;
+    }
+}
+
+/* --- Death --------------------------------------------------------------------------------------- */
+
+/* Makes sure that the process is gone, so that nothing of it writes any more. */
+static void end_process(struct client_device *device)
+{
+    if (device->pidfd >= 0) {
+        struct pollfd polled = {.fd = device->pidfd, .events = POLLIN};
+        syscall(SYS_pidfd_send_signal, device->pidfd, SIGKILL, NULL, 0);
+        while (poll(&polled, 1, END_MILLISECONDS) < 0 && errno == EINTR)
+            ;
+        close(device->pidfd);
+        device->pidfd = -1;
+    }
+    set_socket(device, -1); /* its end alone ends the process, too */
+}
+
+static const char *work_name(const struct sp_work *work)
+{
+    if (work->kind == WORK_INIT_GLOBALS)
+        return "writing initial values of a program";
+    switch (work->kind) {
+    case SP_WORK_KERNEL:
+        return "running kernel";
+    case SP_WORK_COPY:
+    case SP_WORK_COPY_RECT:
+        return "copying";
+    case SP_WORK_FILL:
+        return "filling";
+    case SP_WORK_TRANSFER:
+        return "transferring";
+    default:
+        return "binding memory";
+    }
+}
+
+/* The sentence of a death. With the claim held and all completions taken. */
+static void describe_death(struct client_device *device, enum end end, int error, char *reason)
+{
+    struct sp_rings *rings = device->rings;
+    char what[80] = "ended, or was ended from outside,", at[32] = "", doing[160] = "before it was ready";
+    if (error) {
+        snprintf(reason, REASON_BYTES, "its process could not be started (%s)",
+                 error == -EPIPE ? "it ended before it was ready" : strerror(-error));
+        return;
+    }
+    unsigned number = atomic_load_explicit(&rings->fault_signal, memory_order_relaxed);
+    uint64_t address = atomic_load_explicit(&rings->fault_address, memory_order_relaxed);
+    const char *name = number < NSIG ? sigdescr_np((int)number) : NULL;
+    if (end == END_LIMIT)
+        snprintf(what, sizeof what, "ran for more than %" PRIu64 " s (SAMEPAGE_KERNEL_SECONDS)",
+                 sp_client_limit_ns / 1000000000);
+    else if (end == END_NONSENSE)
+        snprintf(what, sizeof what, "sent what is not understood");
+    else if (number)
+        snprintf(what, sizeof what, "signal %u (%s)", number, name ? name : "unknown");
+    if (end == END_DEATH && number && address)
+        snprintf(at, sizeof at, " at address 0x%" PRIx64, address);
+
+    pthread_mutex_lock(&device->lock);
+    struct in_flight *table = &device->in_flight;
+    uint64_t running = atomic_load_explicit(&rings->running, memory_order_relaxed);
+    const struct sp_work *work = running >= table->first && running < table->next
+                                     ? table->works[running % SP_MAX_IN_FLIGHT]
+                                     : NULL;
+    if (!work && end == END_LIMIT && table->first < table->next)
+        work = table->works[table->first % SP_MAX_IN_FLIGHT];
+    if (work && work->kind == SP_WORK_KERNEL)
+        snprintf(doing, sizeof doing, "while running kernel '%.100s'", work->kernel.kernel->name);
+    else if (work)
+        snprintf(doing, sizeof doing, "while %s", work_name(work));
+    else
+        snprintf(doing, sizeof doing, "while idle");
+    pthread_mutex_unlock(&device->lock);
+    snprintf(reason, REASON_BYTES, "%s%s %s", what, at, doing);
+}
+
+/* Takes what the process still wrote, and says how it died. After this no work of it is touched by anybody else. */
+static void close_rings(struct client_device *device, enum end end, int error, char *reason)
+{
+    pthread_mutex_lock(&device->claim);
+    if (device->rings && !device->is_broken)
+        sp_client_take_completions(device);
+    if (device->is_broken)
+        end = END_NONSENSE;
+    describe_death(device, end, error, reason);
+    pthread_mutex_lock(&device->lock);
+    device->state = CLIENT_LOSING;
+    pthread_cond_broadcast(&device->moved);
+    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->claim);
+    set_rings(device, NULL);
+    sp_client_deliver(device, NULL);
+}
+
+/* Fails all works, and lets new ones wait for the next process, if there is to be one. */
+static void fail_works(struct client_device *device, bool is_last)
+{
+    struct in_flight *table = &device->in_flight;
+    struct sp_work *work;
+    pthread_mutex_lock(&device->lock);
+    for (; table->first < table->next; table->first++) {
+        struct sp_work **place = &table->works[table->first % SP_MAX_IN_FLIGHT];
+        if (*place)
+            sp_client_finish_locked(device, *place, -EIO);
+        *place = NULL;
+    }
+    while ((work = work_list_take(&device->pending)))
+        sp_client_finish_locked(device, work, -EIO);
+    device->state = is_last ? CLIENT_DEAD : CLIENT_STARTING;
+    pthread_cond_broadcast(&device->moved);
+    pthread_mutex_unlock(&device->lock);
+    sp_client_deliver(device, NULL);
+}
+
+/* The deaths that count, newest first. */
+struct deaths {
+    uint64_t times[MAX_DEATHS];
+    unsigned count;
+    uint64_t finished_works; /* at the last of them */
+};
+
+/* Whether this death was one too many. */
+static bool note_death(struct client_device *device, struct deaths *deaths)
+{
+    uint64_t now = sp_time_ns();
+    pthread_mutex_lock(&device->lock);
+    uint64_t finished = device->finished_works;
+    pthread_mutex_unlock(&device->lock);
+    if (finished != deaths->finished_works)
+        deaths->count = 0;
+    deaths->finished_works = finished;
+    memmove(deaths->times + 1, deaths->times, sizeof deaths->times - sizeof deaths->times[0]);
+    deaths->times[0] = now;
+    if (deaths->count < MAX_DEATHS)
+        deaths->count++;
+    return deaths->count == MAX_DEATHS && now - deaths->times[MAX_DEATHS - 1] < DEATHS_NS;
+}
+
+/* A start that will not go better the next time. */
+static bool is_hopeless(int error)
+{
+    return error == -ENOENT || error == -EACCES || error == -ENOEXEC || error == -ENODEV;
+}
+
+static void *live(void *argument)
+{
+    struct client_device *device = argument;
+    struct deaths deaths = {0};
+    for (bool is_last = false; !is_last;) {
+        char reason[REASON_BYTES];
+        int error = start_process(device);
+        enum end end = error ? END_DEATH : serve(device);
+        end_process(device);
+        leave_peers(device);
+        close_rings(device, end, error, reason);
+        is_last = note_death(device, &deaths) || is_hopeless(error);
+
+        pthread_mutex_lock(&device->lock);
+        bool was_used = device->was_used;
+        pthread_mutex_unlock(&device->lock);
+        /* Where no work was ever submitted nothing can be lost, and `lost` may not be set yet. */
+        if (was_used && device->device.lost)
+            device->device.lost(&device->device, reason);
+        if (is_last)
+            fprintf(stderr, "samepage: device %s is given up: %s%s.\n", device->name, reason,
+                    error == -ENOENT ? "; samepage-device must lie beside the library, or be named in "
+                                       "SAMEPAGE_DEVICE_PROGRAM"
+                                     : "");
+        fail_works(device, is_last);
+    }
+    return NULL;
+}
+
+/* --- The application's side ---------------------------------------------------------------------- */
+
+static void close_one(int *file)
+{
+    if (*file >= 0)
+        close(*file);
+    *file = -1;
+}
+
+static void after_fork_in_child(void)
+{
+    pthread_mutex_init(&peers_lock, NULL);
+    for (unsigned i = 0; i < sp_client_num_devices; i++) {
+        struct client_device *device = &sp_client_devices[i];
+        pthread_mutex_init(&device->lock, NULL);
+        pthread_mutex_init(&device->claim, NULL);
+        pthread_mutex_init(&device->socket_lock, NULL);
+        pthread_cond_init(&device->moved, NULL);
+        device->state = CLIENT_DEAD;
+        device->rings = NULL; /* not mapped here */
+        device->pending = device->done = (struct work_list){0};
+        device->in_flight.first = device->in_flight.next;
+        device->is_delivering = false;
+        for (uint32_t slot = 0; slot < device->num_slots; slot++)
+            if (device->codes[slot])
+                device->codes[slot]->senders = 0;
+        close_one(&device->wake);
+        close_one(&device->socket);
+        close_one(&device->pidfd);
+        close_one(&device->memory_file);
+    }
+}
+
+/* A copy of its own: the strings of the environment may be the application's. */
+static char **copy_environment(void)
+{
+    char **environment = sp_spawn_environment();
+    for (size_t i = 0; environment && environment[i]; i++) {
+        environment[i] = sp_strdup(environment[i]);
+        if (!environment[i])
+            return NULL; /* leaks what was copied, once in a life, out of memory */
+    }
+    return environment;
+}
+
+static int prepare_program(void)
+{
+    if (program.path && program.environment)
+        return 0;
+    program.path = sp_spawn_find("SAMEPAGE_DEVICE_PROGRAM", "samepage-device",
+                                 (const void *)(uintptr_t)sp_client_init);
+    program.environment = copy_environment();
+    if (!program.path || !program.environment)
+        return -ENOMEM;
+    return -pthread_atfork(NULL, NULL, after_fork_in_child);
+}
+
+void sp_client_init(struct client_device *device)
+{
+    pthread_mutex_init(&device->lock, NULL);
+    pthread_mutex_init(&device->claim, NULL);
+    pthread_mutex_init(&device->socket_lock, NULL);
+    pthread_cond_init(&device->moved, NULL);
+    device->in_flight.first = device->in_flight.next = 1; /* 0 stands for none */
+    device->wake = device->socket = device->pidfd = device->memory_file = -1;
+}
+
+void sp_client_start(struct client_device *device)
+{
+    int error = prepare_program();
+    if (!error && sp_alloc_may_fail())
+        error = -ENOMEM;
+    if (!error) {
+        device->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        error = device->wake < 0 ? -errno : 0;
+    }
+    if (!error)
+        error = sp_thread_start_detached(live, device, THREAD_STACK_BYTES);
+    if (!error)
+        return;
+    fprintf(stderr, "samepage: device %s is not available (%s).\n", device->name,
+            strerror(-error));
+    pthread_mutex_lock(&device->lock);
+    device->state = CLIENT_DEAD;
+    pthread_mutex_unlock(&device->lock);
+}

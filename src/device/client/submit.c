@@ -1,0 +1,261 @@
+/* From works to records of the command ring.
+ *
+ * submit never waits: what does not fit into the ring or the table of works in flight is listed as
+ * pending, in order, and written when works finish, which they do as long as there are any. So a call
+ * of the runtime from within `finished` may submit as much as it likes.
+ *
+ * The ring is written under `lock`, and published by its tail. Nothing of what the process could have changed
+ * decides where we write: the tail is our own copy, and the head is checked against it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "device/client/client.h"
+#include "util/futex.h"
+
+/* The agent's place as the record names it; false where there is no such agent. */
+static bool place_of(struct client_device *device, uint32_t agent, uint32_t *place,
+                     uint32_t *generation)
+{
+    if (agent == 0) {
+        *place = SP_PLACE_HOST;
+        return true;
+    }
+    if (agent == device->device.agent) {
+        *place = SP_PLACE_OWN;
+        return true;
+    }
+    for (unsigned i = 0; i < sp_client_num_devices; i++) {
+        struct client_device *peer = &sp_client_devices[i];
+        if (peer->device.agent != agent)
+            continue;
+        *place = peer->index;
+        /* Acquire: this process was told of the peer's memory before the number changed. */
+        *generation = atomic_load_explicit(&peer->generation, memory_order_acquire);
+        return true;
+    }
+    return false;
+}
+
+/* Bytes of the record, before rounding; 0 where there is none for this kind. */
+static size_t record_bytes(const struct sp_work *work)
+{
+    if (work->kind == WORK_INIT_GLOBALS)
+        return sizeof(struct sp_command);
+    switch (work->kind) {
+    case SP_WORK_KERNEL:
+        return offsetof(struct sp_command, kernel.args) +
+               (size_t)work->kernel.kernel->args_bytes;
+    case SP_WORK_FILL:
+        return offsetof(struct sp_command, fill.pattern) + work->fill.pattern_bytes;
+    case SP_WORK_COPY:
+    case SP_WORK_COPY_RECT:
+    case SP_WORK_BIND:
+    case SP_WORK_UNBIND:
+    case SP_WORK_TRANSFER:
+        return sizeof(struct sp_command);
+    case SP_WORK_CALL:
+        break;
+    }
+    return 0;
+}
+
+static void encode_kernel(const struct sp_work *work, struct sp_command *command)
+{
+    const struct sp_code_kernel *kernel = work->kernel.kernel;
+    const struct sp_ndrange *range = &work->kernel.range;
+    command->kind = SP_COMMAND_KERNEL;
+    command->kernel.slot = kernel->code->slot;
+    command->kernel.index = kernel->index;
+    command->kernel.args_bytes = kernel->args_bytes;
+    command->kernel.work_dim = range->work_dim;
+    command->kernel.globals = (uintptr_t)work->kernel.globals;
+    for (unsigned d = 0; d < 3; d++) {
+        command->kernel.global_offset[d] = range->global_offset[d];
+        command->kernel.global_size[d] = range->global_size[d];
+        command->kernel.local_size[d] = range->local_size[d];
+    }
+    if (kernel->args_bytes)
+        memcpy(command->kernel.args, work->kernel.args, kernel->args_bytes);
+}
+
+static int encode_range(struct client_device *device, const struct sp_work *work,
+                        struct sp_command *command)
+{
+    command->range.start = work->range.start;
+    command->range.bytes = work->range.bytes;
+    command->range.generation = 0;
+    if (work->kind != SP_WORK_TRANSFER) {
+        command->kind = work->kind == SP_WORK_UNBIND ? SP_COMMAND_UNBIND
+                        : work->range.is_home        ? SP_COMMAND_BIND_HOME
+                                                     : SP_COMMAND_BIND_PRIVATE;
+        return 0;
+    }
+    command->kind = SP_COMMAND_TRANSFER;
+    if (!place_of(device, work->range.source, &command->range.source,
+                  &command->range.generation) ||
+        !place_of(device, work->range.destination, &command->range.destination,
+                  &command->range.generation))
+        return -EINVAL;
+    return 0;
+}
+
+static int encode(struct client_device *device, const struct sp_work *work,
+                  struct sp_command *command)
+{
+    command->flags = (uint16_t)((work->timed ? SP_COMMAND_TIMED : 0) |
+                                (work->started ? SP_COMMAND_TELL_START : 0));
+    if (work->kind == WORK_INIT_GLOBALS) {
+        command->kind = SP_COMMAND_INIT_GLOBALS;
+        command->init_globals.slot = ((const struct init_globals_work *)work)->code->slot;
+        command->init_globals.globals = (uintptr_t)work->copy.dst;
+        return 0;
+    }
+    switch (work->kind) {
+    case SP_WORK_KERNEL:
+        encode_kernel(work, command);
+        return 0;
+    case SP_WORK_COPY:
+        command->kind = SP_COMMAND_COPY;
+        command->copy.dst = (uintptr_t)work->copy.dst;
+        command->copy.src = (uintptr_t)work->copy.src;
+        command->copy.bytes = work->copy.bytes;
+        return 0;
+    case SP_WORK_COPY_RECT:
+        command->kind = SP_COMMAND_RECT;
+        command->rect.dst = (uintptr_t)work->rect.dst;
+        command->rect.src = (uintptr_t)work->rect.src;
+        command->rect.rect = work->rect.rect;
+        return 0;
+    case SP_WORK_FILL:
+        command->kind = SP_COMMAND_FILL;
+        command->fill.dst = (uintptr_t)work->fill.dst;
+        command->fill.bytes = work->fill.bytes;
+        command->fill.pattern_bytes = (uint32_t)work->fill.pattern_bytes;
+        memcpy(command->fill.pattern, work->fill.pattern, work->fill.pattern_bytes);
+        return 0;
+    default:
+        return encode_range(device, work, command);
+    }
+}
+
+/* With the lock held: the place of a record of `bytes`, which is a multiple of SP_RECORD_BYTES, or NULL. */
+static struct sp_command *take_room(struct client_device *device, uint64_t bytes)
+{
+    struct sp_rings *rings = device->rings;
+    uint64_t offset = device->command_tail % SP_COMMAND_RING_BYTES;
+    uint64_t to_end = SP_COMMAND_RING_BYTES - offset;
+    uint64_t skipped = bytes > to_end ? to_end : 0;
+    /* Acquire: the process reads no more of what lies before the head. */
+    uint64_t head = atomic_load_explicit(&rings->command_head, memory_order_acquire);
+    uint64_t used = device->command_tail - head;
+    if (used > SP_COMMAND_RING_BYTES || skipped + bytes > SP_COMMAND_RING_BYTES - used)
+        return NULL; /* full; or a head that cannot be, and then nothing is ever written again */
+    if (skipped) {
+        struct sp_command *skip = (struct sp_command *)(rings->commands + offset);
+        *skip = (struct sp_command){.bytes = (uint32_t)skipped, .kind = SP_COMMAND_SKIP};
+        device->command_tail += skipped;
+        offset = 0;
+    }
+    return (struct sp_command *)(rings->commands + offset);
+}
+
+enum outcome { WRITTEN, NO_ROOM, REFUSED };
+
+/* With the lock held: writes the work's record, but does not publish it. REFUSED: it is finished with an error. */
+static enum outcome write_work(struct client_device *device, struct sp_work *work)
+{
+    struct in_flight *table = &device->in_flight;
+    size_t bytes = record_bytes(work);
+    int error = bytes == 0                      ? -ENOTSUP
+                : bytes > SP_MAX_COMMAND_BYTES  ? -E2BIG
+                                                : 0;
+    if (!error) {
+        if (table->next - table->first >= SP_MAX_IN_FLIGHT)
+            return NO_ROOM;
+        bytes = (bytes + SP_RECORD_BYTES - 1) & ~(size_t)(SP_RECORD_BYTES - 1);
+        struct sp_command *command = take_room(device, bytes);
+        if (!command)
+            return NO_ROOM;
+        error = encode(device, work, command);
+        if (!error) {
+            command->bytes = (uint32_t)bytes;
+            command->number = table->next;
+            table->works[table->next++ % SP_MAX_IN_FLIGHT] = work;
+            device->command_tail += bytes;
+            return WRITTEN;
+        }
+    }
+    sp_client_finish_locked(device, work, error);
+    return REFUSED;
+}
+
+/* With the lock held. */
+static void publish(struct client_device *device)
+{
+    struct sp_rings *rings = device->rings;
+    /* A release of the records; sequentially consistent, before the look at process_sleeps (loop.c). */
+    atomic_store_explicit(&rings->command_tail, device->command_tail, memory_order_seq_cst);
+    if (atomic_load_explicit(&rings->process_sleeps, memory_order_seq_cst) &&
+        atomic_exchange_explicit(&rings->process_sleeps, 0, memory_order_relaxed))
+        sp_futex_wake_shared(&rings->process_sleeps, 1);
+}
+
+void sp_client_flush(struct client_device *device)
+{
+    if (device->state != CLIENT_RUNNING)
+        return;
+    bool is_any = false;
+    while (device->pending.first) {
+        struct sp_work *work = work_list_take(&device->pending);
+        enum outcome outcome = write_work(device, work);
+        if (outcome == NO_ROOM) {
+            /* Back to the front. */
+            work->driver.next = device->pending.first;
+            device->pending.first = work;
+            if (!device->pending.last)
+                device->pending.last = work;
+            break;
+        }
+        is_any |= outcome == WRITTEN;
+    }
+    if (is_any)
+        publish(device);
+}
+
+void sp_client_submit(struct sp_device *given, struct sp_work *work)
+{
+    struct client_device *device = client_of(given);
+    bool is_due = false, is_first = false;
+    work->driver.device = given;
+    work->driver.listed = false;
+    work->driver.workers = 0;
+    atomic_init(&work->driver.error, 0);
+
+    pthread_mutex_lock(&device->lock);
+    device->was_used = true;
+    if (device->state == CLIENT_DEAD) {
+        sp_client_finish_locked(device, work, -EIO);
+        is_due = true;
+    } else if (device->state == CLIENT_RUNNING && !device->pending.first) {
+        is_first = device->in_flight.first == device->in_flight.next;
+        switch (write_work(device, work)) {
+        case WRITTEN:
+            publish(device);
+            break;
+        case NO_ROOM:
+            work_list_append(&device->pending, work);
+            break;
+        case REFUSED:
+            is_due = true;
+            break;
+        }
+    } else {
+        work_list_append(&device->pending, work);
+    }
+    pthread_mutex_unlock(&device->lock);
+    if (is_due)
+        sp_client_deliver(device, NULL);
+    else if (is_first && sp_client_limit_ns)
+        sp_client_wake(device); /* it keeps the time from now on */
+}

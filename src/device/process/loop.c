@@ -1,0 +1,160 @@
+/* The command loop: the one thread that takes commands from the ring and writes completions.
+ *
+ * Invariant: command_head never passes a record that a backend may still read, and moves before the completion of that record is
+ * written, so that who sees the completion may use the room. The completion ring has room for all
+ * that can be under way (protocol.h), so nothing here ever waits for the application.
+ *
+ * Sleeping. The loop spins for SPIN_NS after its last command; then it sets process_sleeps, looks at the ring once
+ * more, and sleeps on that word. The application writes the tail, then looks at the word. Both do it
+ * sequentially consistent: one of the two sees the other, and no command is slept through. The other direction
+ * is the same with application_sleeps and an eventfd.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "device/process/process.h"
+#include "util/futex.h"
+#include "util/time.h"
+
+/* Longer than a wake-up takes (5 to 50 us on a virtual machine), so that a chain of launches whose
+ * end is waited for each time costs no system call; short enough to go unnoticed. */
+#define SPIN_NS 50000u
+
+/* Clock reads while spinning, one for so many pauses. */
+#define PAUSES_PER_CLOCK 32u
+
+static struct {
+    const struct sp_backend *backend;
+    struct sp_rings *rings;
+    int completions; /* eventfd */
+    uint64_t head;     /* of the command ring: behind the command at hand */
+    uint64_t released; /* what the shared word says: behind the last command that nobody reads */
+    uint64_t current;  /* number of the command in the backend's submit; 0: none */
+    uint64_t completion_tail;
+} loop;
+
+/* Release/acquire: what a pointer leads to is whole. A slot changes only while no command names it. */
+static _Atomic(void *) codes[SP_MAX_CODE_SLOTS];
+
+void sp_loop_init(const struct sp_backend *backend, struct sp_rings *rings, int completions)
+{
+    loop.backend = backend;
+    loop.rings = rings;
+    loop.completions = completions;
+}
+
+void *sp_loop_set_code(uint32_t slot, void *code)
+{
+    return atomic_exchange_explicit(&codes[slot % SP_MAX_CODE_SLOTS], code, memory_order_acq_rel);
+}
+
+static void complete(uint64_t number, enum sp_completion_kind kind, int error, uint64_t start_ns,
+                     uint64_t end_ns, bool is_waking)
+{
+    struct sp_completion *record =
+        &loop.rings->completions[loop.completion_tail % SP_COMPLETION_RECORDS];
+    *record = (struct sp_completion){.number = number,
+                                     .kind = kind,
+                                     .error = error,
+                                     .start_ns = start_ns,
+                                     .end_ns = end_ns};
+    loop.completion_tail++;
+    /* Sequentially consistent, before the look at application_sleeps; and a release of the record and of
+     * what the command did. */
+    atomic_store_explicit(&loop.rings->completion_tail, loop.completion_tail, memory_order_seq_cst);
+    if (is_waking &&
+        atomic_load_explicit(&loop.rings->application_sleeps, memory_order_seq_cst) &&
+        atomic_exchange_explicit(&loop.rings->application_sleeps, 0, memory_order_seq_cst)) {
+        uint64_t one = 1;
+        while (write(loop.completions, &one, sizeof one) < 0 && errno == EINTR)
+            ;
+    }
+}
+
+void sp_process_began(const struct sp_command *command, bool is_quick)
+{
+    if (command->flags & SP_COMMAND_TELL_START)
+        complete(command->number, SP_COMPLETION_STARTED, 0, 0, 0, !is_quick);
+}
+
+void sp_process_ended(uint64_t number, int error, uint64_t start_ns, uint64_t end_ns)
+{
+    if (number == loop.current)
+        loop.released = loop.head;
+    /* Release: the room of the command is given back with all reads of it done. */
+    atomic_store_explicit(&loop.rings->command_head, loop.released, memory_order_release);
+    complete(number, SP_COMPLETION_FINISHED, error, start_ns, end_ns, true);
+}
+
+static bool has_commands(memory_order order)
+{
+    return atomic_load_explicit(&loop.rings->command_tail, order) != loop.head;
+}
+
+/* Returns when there is a command. Acquire: and what is in it is visible. */
+static void wait_for_command(void)
+{
+    for (;;) {
+        uint64_t end = sp_time_ns() + SPIN_NS;
+        do {
+            for (unsigned i = 0; i < PAUSES_PER_CLOCK; i++) {
+                if (has_commands(memory_order_acquire))
+                    return;
+                sp_cpu_pause();
+            }
+        } while (sp_time_ns() < end);
+        atomic_store_explicit(&loop.rings->process_sleeps, 1, memory_order_seq_cst);
+        while (!has_commands(memory_order_seq_cst) &&
+               atomic_load_explicit(&loop.rings->process_sleeps, memory_order_relaxed))
+            sp_futex_wait_shared(&loop.rings->process_sleeps, 1);
+        atomic_store_explicit(&loop.rings->process_sleeps, 0, memory_order_relaxed);
+    }
+}
+
+static void take_command(void)
+{
+    const struct sp_command *command =
+        (const struct sp_command *)(loop.rings->commands + loop.head % SP_COMMAND_RING_BYTES);
+    uint64_t number = command->number;
+    void *code = NULL;
+
+    loop.head += command->bytes;
+    if (command->kind == SP_COMMAND_SKIP)
+        return;
+    loop.current = number;
+    if (command->kind == SP_COMMAND_KERNEL || command->kind == SP_COMMAND_INIT_GLOBALS) {
+        uint32_t slot = command->kind == SP_COMMAND_KERNEL ? command->kernel.slot
+                                                           : command->init_globals.slot;
+        code = atomic_load_explicit(&codes[slot % SP_MAX_CODE_SLOTS], memory_order_acquire);
+        if (!code) { /* it could not be loaded again after a restart */
+            sp_process_began(command, true);
+            sp_process_ended(number, -ENOEXEC, 0, 0);
+            loop.current = 0;
+            return;
+        }
+    }
+    /* Relaxed: read only after this process's death. */
+    atomic_store_explicit(&loop.rings->running, number, memory_order_relaxed);
+    loop.backend->submit(command, code);
+    loop.current = 0;
+    if (loop.released != loop.head) {
+        loop.released = loop.head;
+        atomic_store_explicit(&loop.rings->command_head, loop.released, memory_order_release);
+    }
+}
+
+void *sp_loop_run(void *unused)
+{
+    (void)unused;
+    sp_fault_prepare_thread();
+    for (;;) {
+        bool is_busy = loop.backend->progress && loop.backend->progress();
+        if (has_commands(memory_order_acquire)) {
+            take_command();
+        } else if (!is_busy) {
+            atomic_store_explicit(&loop.rings->running, 0, memory_order_relaxed);
+            wait_for_command();
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,259 @@
+/* samepage-device: the process of one device with memory of its own (docs/device-process.md).
+ *
+ *     samepage-device START BYTES      (hexadecimal: the window)
+ *
+ * Started by the library, never by hand. The main thread reserves the window before anything else can
+ * lie there, says hello, starts the loop and the watcher, and is then the control thread: it serves messages until the
+ * socket ends. Owns the rings' mapping and the host's pages; both stay until the process ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "device/process/message.h"
+#include "device/process/process.h"
+#include "util/alloc.h"
+#include "util/spawn.h"
+#include "util/thread.h"
+#include "util/wire.h"
+
+/* As the CPU device's threads: room for kernels' private memory. */
+#define LOOP_STACK_BYTES ((size_t)8 << 20)
+
+static const struct sp_backend *const backends[] = {&sp_virtual_backend};
+
+#define NUM_BACKENDS (sizeof backends / sizeof backends[0])
+
+/* Code as it came, with what the backend made of it. */
+struct loaded {
+    void *code;
+    struct sp_program_info *info;
+    struct sp_kernel_code *codes;
+    uint32_t num_codes;
+};
+
+static struct {
+    const struct sp_backend *backend;
+    struct sp_backend_setup setup;
+    struct loaded *loaded[SP_MAX_CODE_SLOTS];
+} process;
+
+/* --- Start --------------------------------------------------------------------------------------- */
+
+/* The window's addresses, which nothing may have taken yet. Where something has, it is by the luck of address space
+ * randomisation: the program starts again without. */
+static int reserve_window(char **argv)
+{
+    struct sp_backend_setup *setup = &process.setup;
+    char *end;
+    uintptr_t start = strtoull(argv[1], &end, 16);
+    setup->window_bytes = strtoull(argv[2], &end, 16);
+    setup->window = mmap((void *)start, setup->window_bytes, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (setup->window == (void *)start)
+        return 0;
+    if (setup->window != MAP_FAILED)
+        munmap(setup->window, setup->window_bytes);
+    int persona = personality(0xffffffff);
+    if (persona >= 0 && !(persona & ADDR_NO_RANDOMIZE) &&
+        personality((unsigned long)persona | ADDR_NO_RANDOMIZE) >= 0)
+        execv("/proc/self/exe", argv);
+    return -EADDRNOTAVAIL;
+}
+
+/* A core would hold all mapped memory of the window; what matters is reported without one. */
+static void forbid_core(void)
+{
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    int filter = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
+    if (filter >= 0) {
+        if (write(filter, "0x31", 4) < 0)
+            errno = 0; /* then the limit alone must do */
+        close(filter);
+    }
+}
+
+static int map_files(const int files[SP_HELLO_FILES], struct sp_rings **rings)
+{
+    struct sp_backend_setup *setup = &process.setup;
+    *rings = mmap(NULL, sizeof **rings, PROT_READ | PROT_WRITE, MAP_SHARED, files[SP_HELLO_RINGS],
+                  0);
+    if (*rings == MAP_FAILED)
+        return -errno;
+    setup->host_file = files[SP_HELLO_WINDOW];
+    setup->host = mmap(NULL, setup->window_bytes, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_NORESERVE, setup->host_file, 0);
+    if (setup->host == MAP_FAILED)
+        return -errno;
+    madvise(setup->host, setup->window_bytes, MADV_HUGEPAGE); /* a wish */
+    return 0;
+}
+
+static int start_threads(int socket, const int files[SP_HELLO_FILES], struct sp_rings *rings)
+{
+    int error = sp_fault_watch(socket, files[SP_HELLO_APPLICATION]);
+    if (error)
+        return error;
+    sp_fault_report_to(rings);
+    sp_fault_prepare_thread();
+    sp_loop_init(process.backend, rings, files[SP_HELLO_COMPLETIONS]);
+    return sp_thread_start_detached(sp_loop_run, NULL, LOOP_STACK_BYTES);
+}
+
+/* Takes the first message and answers it. */
+static int say_hello(int socket, int window_error)
+{
+    struct sp_device_message message;
+    struct sp_rings *rings;
+    int files[SP_MAX_MESSAGE_FILES], memory_file = -1;
+    int error = sp_message_receive(socket, true, &message, files);
+    if (error)
+        return error;
+    message.backend[sizeof message.backend - 1] = 0;
+    process.setup.memory_bytes = message.memory_bytes;
+    process.setup.threads = message.threads;
+    for (size_t i = 0; i < NUM_BACKENDS; i++)
+        if (!strcmp(backends[i]->name, message.backend))
+            process.backend = backends[i];
+    error = window_error;
+    if (!error && !process.backend)
+        error = -ENODEV;
+    if (!error)
+        error = map_files(files, &rings);
+    if (!error)
+        error = process.backend->start(&process.setup, &memory_file);
+    if (!error)
+        error = start_threads(socket, files, rings);
+    struct sp_device_message reply = {.kind = SP_MESSAGE_HELLO, .error = error};
+    int sent = sp_message_send(socket, &reply, &memory_file, 1);
+    return error ? error : sent;
+}
+
+/* --- Messages ------------------------------------------------------------------------------------ */
+
+static void unload(struct loaded *loaded)
+{
+    if (!loaded)
+        return;
+    if (loaded->code)
+        process.backend->unload(loaded->code);
+    for (uint32_t i = 0; loaded->codes && i < loaded->num_codes; i++)
+        free((char *)loaded->codes[i].name);
+    free(loaded->codes);
+    sp_program_info_destroy(loaded->info);
+    free(loaded);
+}
+
+static int decode(struct loaded *loaded, struct sp_wire_reader *reader)
+{
+    int error = sp_program_info_decode(reader, &loaded->info);
+    if (error)
+        return error;
+    uint32_t count = sp_wire_get_u32(reader);
+    if (count > loaded->info->num_kernels)
+        return -EBADMSG;
+    loaded->codes = sp_alloc_array(count, sizeof *loaded->codes);
+    if (!loaded->codes)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        struct sp_kernel_code *code = &loaded->codes[i];
+        loaded->num_codes = i + 1;
+        code->name = sp_wire_get_string(reader);
+        code->context_fixed_bytes = sp_wire_get_u64(reader);
+        code->context_item_bytes = sp_wire_get_u64(reader);
+        code->preferred_multiple = sp_wire_get_u32(reader);
+        if (!code->name)
+            return reader->failed ? -EBADMSG : -ENOMEM;
+    }
+    return sp_wire_reader_done(reader) ? 0 : -EBADMSG;
+}
+
+static int load(const struct sp_device_message *message, int file)
+{
+    struct sp_wire_reader reader;
+    size_t bytes = message->info_bytes + message->bytes;
+    if (message->slot >= SP_MAX_CODE_SLOTS || file < 0)
+        return -EBADMSG;
+    struct loaded *loaded = sp_alloc(sizeof *loaded);
+    unsigned char *memory = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, file, 0);
+    int error = loaded ? 0 : -ENOMEM;
+    if (!error && memory == MAP_FAILED)
+        error = -errno;
+    if (!error) {
+        sp_wire_reader_init(&reader, memory, message->info_bytes);
+        error = decode(loaded, &reader);
+    }
+    if (!error)
+        error = process.backend->load(memory + message->info_bytes, message->bytes, loaded->info,
+                                      loaded->codes, loaded->num_codes, &loaded->code);
+    if (memory != MAP_FAILED)
+        munmap(memory, bytes);
+    if (error) {
+        unload(loaded);
+        return error;
+    }
+    process.loaded[message->slot] = loaded;
+    sp_loop_set_code(message->slot, loaded->code);
+    return 0;
+}
+
+static void serve_unload(uint32_t slot)
+{
+    if (slot >= SP_MAX_CODE_SLOTS)
+        return;
+    sp_loop_set_code(slot, NULL);
+    unload(process.loaded[slot]);
+    process.loaded[slot] = NULL;
+}
+
+static void serve(int socket)
+{
+    struct sp_device_message message;
+    int files[SP_MAX_MESSAGE_FILES];
+    while (sp_message_receive(socket, true, &message, files) == 0) {
+        if (message.kind == SP_MESSAGE_PEER) {
+            process.backend->peer(message.slot, message.generation, files[0]);
+            files[0] = -1; /* the backend's now */
+        } else if (message.kind == SP_MESSAGE_UNLOAD) {
+            serve_unload(message.slot);
+        } else if (message.kind == SP_MESSAGE_LOAD) {
+            struct sp_device_message reply = {.kind = SP_MESSAGE_LOAD,
+                                              .slot = message.slot,
+                                              .generation = message.generation,
+                                              .error = load(&message, files[0])};
+            if (sp_message_send(socket, &reply, NULL, 0))
+                return;
+        }
+        for (unsigned i = 0; i < SP_MAX_MESSAGE_FILES; i++)
+            if (files[i] >= 0)
+                close(files[i]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int socket = SP_SPAWN_CONTROL_FD;
+    struct stat status;
+    if (argc != 3 || fstat(socket, &status) || !S_ISSOCK(status.st_mode)) {
+        fprintf(stderr, "samepage-device %s: the process of one OpenCL device of Samepage. The library "
+                        "starts it; SAMEPAGE_DEVICES says which devices there are.\n",
+                SP_VERSION);
+        return 2;
+    }
+    int error = reserve_window(argv);
+    forbid_core();
+    fcntl(socket, F_SETFD, FD_CLOEXEC);
+    if (say_hello(socket, error))
+        return 1;
+    serve(socket);
+    return 0;
+}

@@ -1,0 +1,35 @@
+/* The device process's own seam: what its files share.
+ *
+ * main.c   starts: window, hello, threads; then serves messages
+ * loop.c   takes commands from the ring, and writes completions
+ * fault.c  what happens when the application ends, or this process crashes
+ */
+#ifndef SP_DEVICE_PROCESS_PROCESS_H
+#define SP_DEVICE_PROCESS_PROCESS_H
+
+#include "device/process/backend.h"
+
+/* loop.c */
+
+/* Set up by main before any thread runs. */
+void sp_loop_init(const struct sp_backend *backend, struct sp_rings *rings, int completions);
+
+/* Runs for ever. */
+void *sp_loop_run(void *unused);
+
+/* Publishes code under a slot, or takes it out (NULL); what was there. The control thread. */
+void *sp_loop_set_code(uint32_t slot, void *code);
+
+/* fault.c */
+
+/* From now on: ends the process at once when the application ends, whatever other threads do.
+ * `application`: a pidfd, or -1. 0 or a negative errno. */
+int sp_fault_watch(int socket, int application);
+
+/* From now on a crash leaves its signal and address in `rings`. */
+void sp_fault_report_to(struct sp_rings *rings);
+
+/* Lets this thread report crashes as well: no signal of a crash is blocked, and the handler has a stack. */
+void sp_fault_prepare_thread(void);
+
+#endif

@@ -1,0 +1,170 @@
+/* How the application and a device process talk (docs/device-process.md).
+ *
+ * What is rare goes over a socket (SOCK_SEQPACKET; the process finds it as SP_SPAWN_CONTROL_FD): messages
+ * of one fixed form, with file descriptors. What is frequent goes through two rings in one shared
+ * memory file: commands to the process, completions back. Each byte of a ring is written by one side
+ * and read by the other. Data never passes through either: it lies in the memory files.
+ *
+ * The process takes what the application says for true. The application takes everything that the
+ * process says, in messages and in shared memory, for foreign input.
+ */
+#ifndef SP_DEVICE_PROCESS_PROTOCOL_H
+#define SP_DEVICE_PROCESS_PROTOCOL_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "device/driver.h"
+
+#define SP_DEVICE_MAGIC 0x56445053u /* "SPDV" */
+#define SP_DEVICE_VERSION 1u
+
+/* --- Messages ------------------------------------------------------------------------------------ */
+
+enum sp_message_kind {
+    /* The first, each way. To the process: backend, memory_bytes, threads; files SP_HELLO_. Back:
+     * error, and the device's memory file where there is one. */
+    SP_MESSAGE_HELLO = 1,
+    /* To the process: the memory of another device: slot (its index), generation; its memory file. */
+    SP_MESSAGE_PEER = 2,
+    /* To the process: code. slot, generation (which load this is), info_bytes of sp_program_info and kernels in wire format, then bytes of
+     * shared object, in the file that comes along. Back: slot, generation, error. */
+    SP_MESSAGE_LOAD = 3,
+    SP_MESSAGE_UNLOAD = 4, /* to the process: slot */
+};
+
+struct sp_device_message {
+    uint32_t magic, version;
+    uint32_t kind; /* enum sp_message_kind */
+    uint32_t slot;
+    uint32_t generation;
+    int32_t error;
+    uint64_t bytes;
+    uint64_t info_bytes;
+    uint64_t memory_bytes;
+    uint32_t threads;
+    char backend[20]; /* zero-terminated */
+};
+
+/* The files of a HELLO to the process, in this order. */
+enum {
+    SP_HELLO_RINGS,       /* struct sp_rings */
+    SP_HELLO_WINDOW,      /* byte n is byte n of the window: the host's pages */
+    SP_HELLO_COMPLETIONS, /* eventfd: there are completions, and the application sleeps */
+    SP_HELLO_APPLICATION, /* pidfd of the application; may be missing */
+    SP_HELLO_FILES,
+};
+
+#define SP_MAX_MESSAGE_FILES 4u
+
+/* Code slots of one device. 65,536 loaded shared objects are more than a process can map. */
+#define SP_MAX_CODE_SLOTS 65536u
+
+/* --- Rings --------------------------------------------------------------------------------------- */
+
+/* Records are whole cache lines, and none is split at the end of the ring. */
+#define SP_RECORD_BYTES 64u
+
+/* Room for 8,000 small kernels; what does not fit waits in the application. */
+#define SP_COMMAND_RING_BYTES (UINT64_C(1) << 20)
+
+/* A record is at most half of the ring, so that one always fits into an empty ring. Argument blocks are
+ * limited to a fraction of this (CL_DEVICE_MAX_PARAMETER_SIZE). */
+#define SP_MAX_COMMAND_BYTES (SP_COMMAND_RING_BYTES / 2)
+
+/* Works in the ring or running. The completion ring holds the two records that each can have, so the process never
+ * waits for room. */
+#define SP_MAX_IN_FLIGHT 4096u
+#define SP_COMPLETION_RECORDS (2u * SP_MAX_IN_FLIGHT)
+
+enum sp_command_kind {
+    SP_COMMAND_SKIP = 0, /* nothing: the rest of the ring is too short for the next record */
+    SP_COMMAND_KERNEL,
+    SP_COMMAND_INIT_GLOBALS,
+    SP_COMMAND_COPY,
+    SP_COMMAND_RECT,
+    SP_COMMAND_FILL,
+    SP_COMMAND_BIND_PRIVATE,
+    SP_COMMAND_BIND_HOME,
+    SP_COMMAND_UNBIND,
+    SP_COMMAND_TRANSFER,
+};
+
+enum {
+    SP_COMMAND_TIMED = 1,      /* the completion tells times */
+    SP_COMMAND_TELL_START = 2, /* there is a completion record at the start, too */
+};
+
+/* Where one end of a transfer lies: another device by its index, or one of these. */
+#define SP_PLACE_OWN 0xfffffffeu
+#define SP_PLACE_HOST 0xffffffffu
+
+struct sp_command {
+    uint32_t bytes; /* of the record: a multiple of SP_RECORD_BYTES */
+    uint16_t kind;  /* enum sp_command_kind */
+    uint16_t flags; /* SP_COMMAND_ */
+    uint64_t number; /* counts works, from 1 */
+    union {
+        struct {
+            uint32_t slot, index; /* code, and the kernel in it */
+            uint32_t args_bytes;
+            uint32_t work_dim;
+            uint64_t globals; /* address, or 0 */
+            uint64_t global_offset[3], global_size[3], local_size[3];
+            alignas(8) unsigned char args[];
+        } kernel;
+        struct {
+            uint32_t slot, reserved;
+            uint64_t globals;
+        } init_globals;
+        struct {
+            uint64_t dst, src, bytes;
+        } copy;
+        struct {
+            uint64_t dst, src;
+            struct sp_rect rect;
+        } rect;
+        struct {
+            uint64_t dst, bytes;
+            uint32_t pattern_bytes, reserved;
+            unsigned char pattern[];
+        } fill;
+        struct {
+            uint64_t start, bytes;
+            uint32_t source, destination; /* transfer: SP_PLACE_, or a device's index */
+            uint32_t generation;          /* of the other device's memory */
+        } range;
+    };
+};
+
+enum sp_completion_kind { SP_COMPLETION_STARTED = 1, SP_COMPLETION_FINISHED = 2 };
+
+struct sp_completion {
+    uint64_t number; /* of the command */
+    uint32_t kind;   /* enum sp_completion_kind */
+    int32_t error;   /* 0, or a negative errno */
+    uint64_t start_ns, end_ns; /* of timed works */
+    uint64_t reserved[4];
+};
+
+_Static_assert(sizeof(struct sp_completion) == SP_RECORD_BYTES, "one cache line");
+
+/* The shared memory file. Every line of the first page has one writer (but for the two words that wake,
+ * which the other side takes back to 0). Positions count up for ever; a place in the ring is a position
+ * modulo its size. */
+struct sp_rings {
+    alignas(64) _Atomic uint64_t command_tail;       /* application: bytes written */
+    alignas(64) _Atomic uint64_t command_head;       /* process: bytes that it needs no more */
+    alignas(64) _Atomic uint64_t completion_tail;    /* process: records written */
+    alignas(64) atomic_uint process_sleeps;          /* futex: 1 while the process sleeps for commands */
+    alignas(64) atomic_uint application_sleeps;      /* 1: completions are told through the eventfd */
+    /* What the process was about, for a report after its death. */
+    alignas(64) _Atomic uint64_t running;            /* number of the command; 0: none */
+    _Atomic uint64_t fault_address;
+    atomic_uint fault_signal;                        /* 0: none */
+    alignas(4096) unsigned char commands[SP_COMMAND_RING_BYTES];
+    alignas(4096) struct sp_completion completions[SP_COMPLETION_RECORDS];
+};
+
+#endif

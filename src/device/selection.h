@@ -1,0 +1,35 @@
+/* Which devices SAMEPAGE_DEVICES asks for.
+ *
+ *     SAMEPAGE_DEVICES=cpu,virtual:2,mem=256M
+ *
+ * A list of words separated by commas: `cpu`; `virtual` or `virtual:N`; `mem=N` (bytes, or K, M, G) and
+ * `threads=N`, which hold for the virtual devices before them that have no such word yet. What is not
+ * understood is named on stderr and ignored. Without the variable: the CPU device alone.
+ */
+#ifndef SP_DEVICE_SELECTION_H
+#define SP_DEVICE_SELECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* With the host, as many as there can be agents (SP_MAX_AGENTS). */
+#define SP_MAX_CLIENT_DEVICES 15u
+
+struct sp_selected {
+    uint64_t memory_bytes; /* 0: not said */
+    uint32_t threads;      /* 0: not said */
+};
+
+struct sp_selection {
+    bool has_cpu;
+    uint32_t num_virtual;
+    struct sp_selected virtuals[SP_MAX_CLIENT_DEVICES];
+};
+
+/* Reads `text`; NULL or "" stands for the variable not being set. */
+void sp_selection_parse(const char *text, struct sp_selection *selection);
+
+/* What the environment said at the first call. Any thread. */
+const struct sp_selection *sp_selection(void);
+
+#endif
