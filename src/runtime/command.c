@@ -16,6 +16,7 @@
 
 #include "runtime/command_internal.h"
 #include "runtime/context.h"
+#include "svm/trace.h"
 #include "util/alloc.h"
 #include "util/time.h"
 
@@ -235,11 +236,62 @@ static void drop_uses(struct sp_command *command)
     command->num_uses = 0;
 }
 
+static const char *name_of(cl_command_type type)
+{
+    switch (type) {
+    case CL_COMMAND_NDRANGE_KERNEL:
+    case CL_COMMAND_TASK:
+        return "kernel";
+    case CL_COMMAND_NATIVE_KERNEL:
+        return "native kernel";
+    case CL_COMMAND_READ_BUFFER:
+    case CL_COMMAND_READ_BUFFER_RECT:
+        return "read";
+    case CL_COMMAND_WRITE_BUFFER:
+    case CL_COMMAND_WRITE_BUFFER_RECT:
+        return "write";
+    case CL_COMMAND_COPY_BUFFER:
+    case CL_COMMAND_COPY_BUFFER_RECT:
+    case CL_COMMAND_SVM_MEMCPY:
+        return "copy";
+    case CL_COMMAND_FILL_BUFFER:
+    case CL_COMMAND_SVM_MEMFILL:
+        return "fill";
+    case CL_COMMAND_MAP_BUFFER:
+    case CL_COMMAND_SVM_MAP:
+        return "map";
+    case CL_COMMAND_UNMAP_MEM_OBJECT:
+    case CL_COMMAND_SVM_UNMAP:
+        return "unmap";
+    case CL_COMMAND_MIGRATE_MEM_OBJECTS:
+    case CL_COMMAND_SVM_MIGRATE_MEM:
+        return "migrate";
+    case CL_COMMAND_SVM_FREE:
+        return "free";
+    case CL_COMMAND_BARRIER:
+        return "barrier";
+    default:
+        return "marker";
+    }
+}
+
+static void trace_command(const struct sp_command *command, cl_int status)
+{
+    uint64_t now = sp_time_ns();
+    uint64_t start = command->work.start_ns ? command->work.start_ns : now;
+    uint64_t end = command->work.end_ns ? command->work.end_ns : now;
+    sp_trace_span((uint64_t)(uintptr_t)command->event.queue, "command",
+                  name_of(command->event.type), start, end, "\"status\":%d,\"number\":%llu", status,
+                  (unsigned long long)command->sequence);
+}
+
 /* Ends a command whose `complete` was called. Its memory may be gone afterwards. */
 static void end_command(struct ending *ending, struct sp_command *command, cl_int status)
 {
     bool is_queue_reference = false;
 
+    if (sp_trace_is_on)
+        trace_command(command, status);
     sp_coherence_end(&command->coherence);
     drop_uses(command);
     if (command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE) {
@@ -348,7 +400,8 @@ static void start_work(struct ending *ending, struct sp_command *command)
         return;
     }
     struct sp_device *device = device_of(command);
-    command->work.timed = command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE;
+    command->work.timed =
+        sp_trace_is_on || command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE;
     command->work.stream = command->event.queue;
     command->work.started = command->event.is_shared ? work_started : NULL;
     command->work.finished = work_finished;

@@ -8,6 +8,7 @@
 #include "device/selection.h"
 #include "svm/coherence.h"
 #include "svm/heap.h"
+#include "svm/trace.h"
 #include "util/alloc.h"
 
 /* In the order in which their devices are listed. */
@@ -72,6 +73,7 @@ static struct _cl_platform_id *create_platform(void)
         return NULL;
     struct sp_device **host = NULL;
     unsigned count = 0;
+    sp_trace_init();
     int error = sp_window_init();
     if (!error)
         error = sp_cpu_driver.probe(&host, &count);

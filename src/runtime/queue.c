@@ -6,6 +6,7 @@
 
 #include "runtime/command.h"
 #include "runtime/context.h"
+#include "svm/trace.h"
 #include "util/alloc.h"
 
 static void destroy_queue(struct sp_object *object)
@@ -47,6 +48,8 @@ cl_int sp_queue_create(cl_context context, cl_device_id device,
     created->properties_array = array;
     created->properties_count = count;
     pthread_mutex_init(&created->lock, NULL);
+    sp_trace_name_track((uint64_t)(uintptr_t)created, "queue %p on %s", (void *)created,
+                        device->device->info.name);
     *queue = created;
     return CL_SUCCESS;
 }

@@ -13,8 +13,10 @@
 #include <string.h>
 
 #include "svm/region.h"
+#include "svm/trace.h"
 #include "svm/window.h"
 #include "util/alloc.h"
+#include "util/time.h"
 
 /* A span on an agent. */
 struct sp_binding {
@@ -46,6 +48,8 @@ struct sp_copy {
     struct sp_region *region;
     uint64_t first, end;
     uint32_t source, destination, executor; /* agents */
+    uint64_t start_ns;                      /* when it was asked for; with the trace only */
+    const char *reason;                     /* "use", "eviction" */
     struct waiter *waiters;
 };
 
@@ -132,6 +136,13 @@ static void copy_finished(struct sp_work *work, int error)
     struct sp_copy *copy = (struct sp_copy *)((char *)work - offsetof(struct sp_copy, work));
     struct sp_region *region = copy->region;
 
+    if (sp_trace_is_on)
+        sp_trace_span(SP_TRACE_AGENT(copy->executor), "transfer",
+                      error ? "transfer (failed)" : "transfer", copy->start_ns, sp_time_ns(),
+                      "\"from\":%u,\"to\":%u,\"bytes\":%llu,\"reason\":\"%s\",\"region\":\"%p\"",
+                      copy->source, copy->destination,
+                      (unsigned long long)(copy->end - copy->first), copy->reason,
+                      (void *)region->start);
     pthread_mutex_lock(&region->lock);
     struct sp_copy **link = &region->copies;
     while (*link != copy)
@@ -177,6 +188,8 @@ static void start_copies(struct supply *supply, struct sp_region *region,
         copy->first = transfer->first;
         copy->end = transfer->end;
         copy->source = transfer->source;
+        copy->reason = coherence ? "use" : "eviction";
+        copy->start_ns = sp_trace_is_on ? sp_time_ns() : 0;
         copy->destination = transfer->destination;
         copy->executor = transfer->destination != SP_AGENT_HOST ? transfer->destination
                                                                 : transfer->source;
@@ -447,6 +460,8 @@ static void device_lost(struct sp_device *device, const char *reason)
 {
     struct agent *agent = &coherence_state.agents[device->agent];
     struct loss loss = {.device = device, .reason = reason};
+    if (sp_trace_is_on)
+        sp_trace_instant(SP_TRACE_AGENT(device->agent), "fault", "device process died", "%s", "");
     pthread_mutex_lock(&coherence_state.bindings_lock);
     while (agent->newest) {
         struct sp_binding *binding = agent->newest;
@@ -461,6 +476,8 @@ static void device_lost(struct sp_device *device, const char *reason)
 void sp_coherence_add_agent(struct sp_device *device)
 {
     coherence_state.agents[device->agent].device = device;
+    sp_trace_name_track(SP_TRACE_AGENT(device->agent), "agent %u: %s", device->agent,
+                        device->info.name);
     device->lost = device_lost;
 }
 
@@ -490,6 +507,21 @@ int sp_coherence_touch(struct sp_coherence *coherence, struct sp_arena *arena, c
     return 0;
 }
 
+/* What a use asked of the directory: how much of it was there, how much must come. */
+static void trace_acquire(const struct sp_coherence *coherence, const struct sp_range_use *range,
+                          const struct sp_transfers *transfers)
+{
+    static const char *const names[] = {"", "acquire to read", "acquire to change",
+                                        "acquire to overwrite"};
+    uint64_t moved = 0;
+    for (size_t i = 0; i < transfers->count; i++)
+        moved += transfers->list[i].end - transfers->list[i].first;
+    sp_trace_instant(SP_TRACE_AGENT(coherence->agent), "directory", names[range->access],
+                     "\"agent\":%u,\"bytes\":%llu,\"moved\":%llu,\"region\":\"%p\"",
+                     coherence->agent, (unsigned long long)(range->end - range->first),
+                     (unsigned long long)moved, (void *)range->region->start);
+}
+
 /* Acquires one range, or finds that copies under way must end first. With the region's lock held. */
 static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *range,
                           bool *is_blocked)
@@ -512,8 +544,11 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
     if (!error && !*is_blocked)
         error = sp_directory_acquire(&region->directory, range->first, range->end,
                                      coherence->agent, range->access, NULL, NULL, &transfers);
-    if (!error && !*is_blocked)
+    if (!error && !*is_blocked) {
+        if (sp_trace_is_on)
+            trace_acquire(coherence, range, &transfers);
         start_copies(&supply, region, &transfers, coherence);
+    }
     supply_finish(&supply);
     sp_transfers_finish(&transfers);
     return error;
