@@ -2,6 +2,7 @@
 #ifndef SP_TESTS_UNIT_CLIENT_DEVICE_H
 #define SP_TESTS_UNIT_CLIENT_DEVICE_H
 
+#include <sched.h>
 #include <sys/types.h>
 
 #include "compiler/steps.h"
