@@ -21,7 +21,8 @@ enum sp_hostwatch_method {
 };
 
 /* Chooses and starts the method; SAMEPAGE_HOSTWATCH (pagemap, userfaultfd, compare, none) asks for
- * one. Called once, later calls give the same answer. Never fails: SP_HOSTWATCH_NONE is an answer. */
+ * one, and there is none where that one does not work. Called once, later calls give the same answer. Never fails:
+ * SP_HOSTWATCH_NONE is an answer. */
 enum sp_hostwatch_method sp_hostwatch_init(void);
 
 /* "PAGEMAP_SCAN", "userfaultfd", "compare", "none". */
@@ -30,13 +31,14 @@ const char *sp_hostwatch_name(enum sp_hostwatch_method method);
 /* A range that is watched. */
 struct sp_hostwatch;
 
-/* Starts to watch the whole pages in [start, start + bytes); start is a multiple of the page size. -ENOMEM or what the system
- * said: then the range is not watched. */
+/* Starts to watch the whole pages in [start, start + bytes); start is a multiple of the page size. What lies behind the
+ * last whole page is not watched: take it for written. -ENOMEM, -ENOTSUP or what the system said: then the range is not
+ * watched. In a forked child nothing is. */
 int sp_hostwatch_arm(void *start, size_t bytes, struct sp_hostwatch **watch);
 
 /* Ends the watch and calls `written` for each run of pages that were written since it began, in ascending order, in
- * bytes from the range's start. Where that cannot be told any more, once for the whole range. Takes NULL (nothing
- * is called). */
+ * bytes from the range's start. Where that cannot be told any more (the range was mapped anew, or this is a forked
+ * child), for everything up to the range's end. Takes NULL (nothing is called). */
 void sp_hostwatch_collect(struct sp_hostwatch *watch,
                           void (*written)(void *data, uint64_t first, uint64_t end), void *data);
 
