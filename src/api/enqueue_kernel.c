@@ -196,11 +196,18 @@ static void touch_ranges(struct sp_command *command, cl_kernel kernel)
         const struct sp_arg_info *info = &kernel->info->args[i];
         cl_mem mem = kernel->args[i].mem;
         void *address;
-        if ((info->kind != SP_ARG_GLOBAL && info->kind != SP_ARG_CONSTANT) || !info->effect)
+        if (info->kind != SP_ARG_GLOBAL && info->kind != SP_ARG_CONSTANT)
+            continue;
+        /* An argument that is not used itself still names memory that other pointers may lead to: those that
+         * are loaded from memory, and for a sub-buffer those to its sister, which lies beside it. */
+        bool is_part = mem && mem->parent;
+        if (!info->effect && !kernel->info->follows_pointers && !is_part)
             continue;
         memcpy(&address, kernel->arg_block + info->offset, sizeof(address));
         if (address)
-            sp_command_touch(command, address, mem ? mem->size : 0, access_of(kernel->info, info, mem));
+            sp_command_touch(command, address, mem ? mem->size : 0,
+                             is_part && !info->effect ? SP_ACCESS_READ_WRITE
+                                                      : access_of(kernel->info, info, mem));
     }
     for (size_t i = 0; i < kernel->num_svm_pointers; i++)
         sp_command_touch(command, kernel->svm_pointers[i], 0, SP_ACCESS_READ_WRITE);

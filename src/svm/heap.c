@@ -14,6 +14,7 @@
 #include "svm/coherence.h"
 #include "svm/heap.h"
 #include "svm/region.h"
+#include "svm/trace.h"
 #include "svm/window.h"
 #include "util/alloc.h"
 
@@ -349,6 +350,14 @@ static void *alloc_large(struct sp_arena *arena, size_t bytes, uint64_t flags, e
     return span->start;
 }
 
+static void trace_allocation(const void *start, size_t bytes)
+{
+    char site[256];
+    sp_trace_call_site(site, sizeof site);
+    sp_trace_instant(SP_TRACE_AGENT(SP_AGENT_HOST), "allocation", "allocation",
+                     "\"region\":\"%p\",\"bytes\":%zu,\"site\":\"%s\"", start, bytes, site);
+}
+
 void *sp_arena_alloc(struct sp_arena *arena, size_t bytes, size_t alignment, uint64_t flags,
                      enum sp_path path)
 {
@@ -373,6 +382,8 @@ void *sp_arena_alloc(struct sp_arena *arena, size_t bytes, size_t alignment, uin
                       : alloc_large(arena, bytes, flags, path, region);
     if (!start)
         destroy_region(region);
+    else if (sp_trace_is_on)
+        trace_allocation(start, bytes);
     return start;
 }
 

@@ -1,0 +1,76 @@
+/* samepage devices: what a program would find on this machine, with this environment. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "device/driver.h"
+#include "runtime/context.h"
+#include "svm/heap.h"
+#include "svm/hostwatch.h"
+#include "tool.h"
+
+/* "15.6 GiB", in the largest unit that keeps the number at 1 or more. */
+static const char *size_text(uint64_t bytes, char *text, size_t size)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    unsigned unit = 0;
+    while (value >= 1024 && unit < sizeof units / sizeof units[0] - 1) {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(text, size, value == (double)(uint64_t)value ? "%.0f %s" : "%.1f %s", value,
+             units[unit]);
+    return text;
+}
+
+static void print_levels(uint32_t levels)
+{
+    static const struct {
+        uint32_t level;
+        const char *name;
+    } names[] = {{SP_SVM_COARSE, "coarse grain"},
+                 {SP_SVM_FINE, "fine grain"},
+                 {SP_SVM_SYSTEM, "system"},
+                 {SP_SVM_ATOMICS, "atomics"}};
+    const char *separator = "";
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (levels & names[i].level) {
+            printf("%s%s", separator, names[i].name);
+            separator = ", ";
+        }
+    printf("%s\n", *separator ? "" : "none");
+}
+
+int tool_devices(int argc, char **argv)
+{
+    char text[32];
+    if (argc > 1) {
+        fprintf(stderr, "samepage devices: takes no arguments, and got '%s'\n", argv[1]);
+        return 2;
+    }
+    cl_platform_id platform = sp_platform_get();
+    if (!platform) {
+        fputs("samepage devices: there is not enough memory to open the platform\n", stderr);
+        return 1;
+    }
+    uintptr_t start;
+    size_t bytes;
+    sp_window_range(&start, &bytes);
+    for (cl_uint i = 0; i < platform->num_devices; i++) {
+        const struct sp_device *device = platform->devices[i]->device;
+        const struct sp_device_info *info = &device->info;
+        printf("%u  %s\n", i, info->name);
+        printf("   driver         %s%s\n", info->driver_name,
+               info->own_memory ? ", in a process of its own" : ", in the application's process");
+        printf("   compute units  %u\n", info->compute_units);
+        printf("   memory         %s%s\n",
+               size_text(info->global_memory_bytes, text, sizeof text),
+               info->own_memory ? " of its own" : ", the host's");
+        printf("   shared memory  ");
+        print_levels(info->svm_levels);
+    }
+    printf("\nwindow          0x%" PRIxPTR " to 0x%" PRIxPTR " (%s)\n", start, start + bytes,
+           size_text(bytes, text, sizeof text));
+    printf("host watching   %s\n", sp_hostwatch_name(sp_hostwatch_init()));
+    return 0;
+}
