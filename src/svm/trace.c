@@ -3,6 +3,8 @@
  * opens as well. */
 #include "svm/trace.h"
 
+#include <dlfcn.h>
+#include <execinfo.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,6 +13,9 @@
 #include <unistd.h>
 
 #include "util/time.h"
+
+/* Deeper than this the application's first frame is not: the library's own and a loader's with its layers. */
+#define MAX_FRAMES 16
 
 bool sp_trace_is_on;
 
@@ -73,6 +78,25 @@ static void end_line(const char *format, va_list arguments)
     vfprintf(trace.file, format, arguments);
     fputs("}},\n", trace.file);
     pthread_mutex_unlock(&trace.lock);
+}
+
+void sp_trace_call_site(char *site, size_t size)
+{
+    void *frames[MAX_FRAMES];
+    Dl_info own, info;
+    int count = backtrace(frames, MAX_FRAMES);
+    site[0] = 0;
+    if (!dladdr((void *)(uintptr_t)sp_trace_init, &own))
+        return;
+    for (int i = 0; i < count; i++) {
+        if (!dladdr(frames[i], &info) || !info.dli_fname || info.dli_fbase == own.dli_fbase ||
+            strstr(info.dli_fname, "libOpenCL"))
+            continue;
+        /* The return address is behind the call. */
+        snprintf(site, size, "%s+0x%zx", info.dli_fname,
+                 (size_t)((char *)frames[i] - (char *)info.dli_fbase) - 1);
+        return;
+    }
 }
 
 void sp_trace_name_track(uint64_t track, const char *format, ...)

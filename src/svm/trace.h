@@ -8,6 +8,7 @@
 #define SP_SVM_TRACE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Set by sp_trace_init, constant afterwards. */
@@ -28,6 +29,10 @@ void sp_trace_name_track(uint64_t track, const char *format, ...)
  * "\"bytes\":%zu"; "" for none. Callers check sp_trace_is_on. */
 void sp_trace_span(uint64_t track, const char *category, const char *name, uint64_t start_ns,
                    uint64_t end_ns, const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/* The place in the application that called the library: "object+0xoffset" into `site`, the first frame that
+ * is neither ours nor a loader's; "" where there is none. */
+void sp_trace_call_site(char *site, size_t size);
 
 /* Something that happened now. */
 void sp_trace_instant(uint64_t track, const char *category, const char *name, const char *format,
