@@ -217,6 +217,7 @@ struct harness *harness_create(const char *bitcode_path)
     }
     if (LLVMVerifyModule(module, LLVMReturnStatusAction, &message))
         fail(bitcode_path, message);
+    LLVMDisposeMessage(message);
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef error = LLVMRunPasses(module, "default<O1>", machine, options);
     if (error)
