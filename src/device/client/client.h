@@ -70,14 +70,16 @@ struct client_device {
     /* Who holds it reads the completion ring. */
     pthread_mutex_t claim;
     uint64_t completion_head; /* what we read */
-    bool is_broken;           /* the process wrote nonsense: it is to be ended */
+    atomic_bool is_broken;    /* the process wrote nonsense: it is to be ended. Set by anyone; relaxed, since
+                                 nothing is published with it */
 
     int wake;                 /* eventfd of the device's thread; lives as long as the device */
 
-    /* What follows is the device thread's, but for the sockets, which others write to. */
+    /* Changed by the device's thread alone; others read them, and write to the socket, under this lock. */
     pthread_mutex_t socket_lock;
     int socket;               /* -1: none */
     int pidfd;                /* -1: none, or not known to the system */
+
     int memory_file;          /* of the device, for its peers; -1. Under the lock of peers */
     _Atomic uint32_t generation; /* counts processes of this device; 0: none yet. Changes under the lock of
                                     peers and `lock` */

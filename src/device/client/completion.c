@@ -82,6 +82,16 @@ static int clamp_error(int error)
     return error <= 0 && error >= -LAST_ERRNO ? error : -EIO;
 }
 
+static bool is_broken(struct client_device *device)
+{
+    return atomic_load_explicit(&device->is_broken, memory_order_relaxed);
+}
+
+static void set_broken(struct client_device *device)
+{
+    atomic_store_explicit(&device->is_broken, true, memory_order_relaxed);
+}
+
 static bool has_completions(struct client_device *device, memory_order order)
 {
     return atomic_load_explicit(&device->rings->completion_tail, order) != device->completion_head;
@@ -92,14 +102,14 @@ bool sp_client_take_completions(struct client_device *device)
     struct sp_rings *rings = device->rings;
     /* Acquire: pairs with the store after the records, and after what the works did to memory. */
     uint64_t tail = atomic_load_explicit(&rings->completion_tail, memory_order_acquire);
-    if (tail == device->completion_head || device->is_broken)
-        return !device->is_broken;
+    if (tail == device->completion_head || is_broken(device))
+        return !is_broken(device);
     if (tail - device->completion_head > SP_COMPLETION_RECORDS) {
-        device->is_broken = true;
+        set_broken(device);
         return false;
     }
     pthread_mutex_lock(&device->lock);
-    while (device->completion_head != tail && !device->is_broken) {
+    while (device->completion_head != tail && !is_broken(device)) {
         struct sp_completion record;
         memcpy(&record, &rings->completions[device->completion_head++ % SP_COMPLETION_RECORDS],
                sizeof record);
@@ -107,7 +117,7 @@ bool sp_client_take_completions(struct client_device *device)
         atomic_signal_fence(memory_order_seq_cst);
         struct sp_work *work = sp_in_flight_take(&device->in_flight, &record);
         if (!work) {
-            device->is_broken = true;
+            set_broken(device);
             break;
         }
         start_locked(device, work);
@@ -120,7 +130,7 @@ bool sp_client_take_completions(struct client_device *device)
     }
     sp_client_flush(device);
     pthread_mutex_unlock(&device->lock);
-    return !device->is_broken;
+    return !is_broken(device);
 }
 
 void sp_client_deliver(struct client_device *device, struct sp_gate *gate)
@@ -164,15 +174,15 @@ void sp_client_unclaim(struct client_device *device)
          * this word. One of the two sees the other. */
         if (rings)
             atomic_store_explicit(&rings->application_sleeps, 1, memory_order_seq_cst);
-        bool is_more = rings && !device->is_broken && has_completions(device, memory_order_seq_cst);
+        bool is_more = rings && !is_broken(device) && has_completions(device, memory_order_seq_cst);
         if (!is_more)
             break;
         atomic_store_explicit(&rings->application_sleeps, 0, memory_order_relaxed);
         sp_client_take_completions(device);
     }
-    bool is_broken = device->is_broken;
+    bool is_end = is_broken(device);
     pthread_mutex_unlock(&device->claim);
-    if (is_broken)
+    if (is_end)
         sp_client_wake(device);
 }
 
@@ -201,7 +211,7 @@ void sp_client_wait(struct sp_device *given, struct sp_gate *gate, const void *s
     uint64_t end = sp_time_ns() + SPIN_NS;
     while (!sp_gate_is_open(gate) && sp_time_ns() < end) {
         if (pthread_mutex_trylock(&device->claim) == 0) {
-            if (device->rings && !device->is_broken)
+            if (device->rings && !is_broken(device))
                 poll_completions(device, gate, end);
             sp_client_unclaim(device);
             sp_client_deliver(device, gate);
@@ -218,7 +228,7 @@ void sp_client_wait(struct sp_device *given, struct sp_gate *gate, const void *s
         if (!is_nested)
             break;
         pthread_mutex_lock(&device->claim);
-        if (device->rings && !device->is_broken)
+        if (device->rings && !is_broken(device))
             poll_completions(device, gate, sp_time_ns() + SPIN_NS);
         sp_client_unclaim(device);
         sp_client_deliver(device, gate);

@@ -85,12 +85,16 @@ int sp_client_send(struct client_device *device, struct sp_device_message *messa
     return error;
 }
 
-static void set_socket(struct client_device *device, int socket)
+/* The process that the device has from now on; -1, -1: none. */
+static void set_process(struct client_device *device, int socket, int pidfd)
 {
     pthread_mutex_lock(&device->socket_lock);
     if (device->socket >= 0)
         close(device->socket);
+    if (device->pidfd >= 0)
+        close(device->pidfd);
     device->socket = socket;
+    device->pidfd = pidfd;
     pthread_mutex_unlock(&device->socket_lock);
 }
 
@@ -126,14 +130,14 @@ static int make_rings(struct sp_rings **rings)
     return file;
 }
 
-/* Runs the program with one end of a socket pair: 0 and the other end, or a negative errno. */
-static int spawn_process(struct client_device *device, int *socket)
+/* Runs the program with one end of a socket pair: 0 or a negative errno. */
+static int spawn_process(struct client_device *device)
 {
     static char name[] = "samepage-device";
     char start_text[20], bytes_text[20];
     uintptr_t start;
     size_t bytes;
-    int pair[2];
+    int pair[2], pidfd = -1;
     sp_window_range(&start, &bytes);
     snprintf(start_text, sizeof start_text, "%" PRIxPTR, start);
     snprintf(bytes_text, sizeof bytes_text, "%zx", bytes);
@@ -147,7 +151,7 @@ static int spawn_process(struct client_device *device, int *socket)
                              .environment = program.environment,
                              .control = pair[1],
                              .keeps_output = true,
-                             .pidfd = &device->pidfd};
+                             .pidfd = &pidfd};
     int error = sp_spawn_unnoticed(&spawn);
     close(pair[1]);
     if (error) {
@@ -156,7 +160,7 @@ static int spawn_process(struct client_device *device, int *socket)
     }
     struct timeval limit = {.tv_sec = SEND_SECONDS};
     setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    *socket = pair[0];
+    set_process(device, pair[0], pidfd);
     return 0;
 }
 
@@ -313,17 +317,15 @@ static int start_process(struct client_device *device)
 {
     uint64_t deadline_ns = sp_time_ns() + START_MILLISECONDS * UINT64_C(1000000);
     struct sp_rings *rings;
-    int memory_file = -1, socket = -1;
+    int memory_file = -1;
     int rings_file = make_rings(&rings);
     if (rings_file < 0)
         return rings_file;
     atomic_store_explicit(&rings->application_sleeps, 1, memory_order_relaxed);
     set_rings(device, rings);
-    int error = spawn_process(device, &socket);
-    if (!error) {
-        set_socket(device, socket);
+    int error = spawn_process(device);
+    if (!error)
         error = say_hello(device, rings_file, deadline_ns, &memory_file);
-    }
     close(rings_file);
     if (error)
         return error;
@@ -446,10 +448,8 @@ static void end_process(struct client_device *device)
         syscall(SYS_pidfd_send_signal, device->pidfd, SIGKILL, NULL, 0);
         while (poll(&polled, 1, END_MILLISECONDS) < 0 && errno == EINTR)
             ;
-        close(device->pidfd);
-        device->pidfd = -1;
     }
-    set_socket(device, -1); /* its end alone ends the process, too */
+    set_process(device, -1, -1); /* the socket's end alone ends the process, too */
 }
 
 static const char *work_name(const struct sp_work *work)

@@ -149,8 +149,13 @@ static struct sp_command *take_room(struct client_device *device, uint64_t bytes
     /* Acquire: the process reads no more of what lies before the head. */
     uint64_t head = atomic_load_explicit(&rings->command_head, memory_order_acquire);
     uint64_t used = device->command_tail - head;
-    if (used > SP_COMMAND_RING_BYTES || skipped + bytes > SP_COMMAND_RING_BYTES - used)
-        return NULL; /* full; or a head that cannot be, and then nothing is ever written again */
+    if (used > SP_COMMAND_RING_BYTES) {
+        atomic_store_explicit(&device->is_broken, true, memory_order_relaxed);
+        sp_client_wake(device);
+        return NULL;
+    }
+    if (skipped + bytes > SP_COMMAND_RING_BYTES - used)
+        return NULL;
     if (skipped) {
         struct sp_command *skip = (struct sp_command *)(rings->commands + offset);
         *skip = (struct sp_command){.bytes = (uint32_t)skipped, .kind = SP_COMMAND_SKIP};

@@ -213,6 +213,7 @@ pid_t process_of(struct sp_device *device)
 {
     char path[64], line[128];
     int pid = 0;
+    pthread_mutex_lock(&client_of(device)->socket_lock);
     snprintf(path, sizeof path, "/proc/self/fdinfo/%d", client_of(device)->pidfd);
     FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file))
@@ -220,5 +221,6 @@ pid_t process_of(struct sp_device *device)
             break;
     if (file)
         fclose(file);
+    pthread_mutex_unlock(&client_of(device)->socket_lock);
     return pid;
 }

@@ -309,9 +309,10 @@ static void dying_at_once_three_times_is_the_end(void **state)
 
 /* --- Applications that end ----------------------------------------------------------------------- */
 
-/* In a process of its own, before this one has devices: starts a kernel that never ends, tells the numbers of the
- * device processes, and then does as `how` says. */
 enum how { IS_KILLED, EXITS, LEAVES_A_CHILD };
+
+/* This program in a process of its own: starts a kernel that never ends, tells the numbers of the device
+ * processes, and then does as `how` says. */
 
 static _Noreturn void be_application(enum how how, int tell)
 {
@@ -343,9 +344,14 @@ static void leaves_no_process(enum how how)
     assert_int_equal(pipe(ends), 0);
     pid_t application = fork();
     if (application == 0) {
+        char how_text[12], tell_text[12];
+        snprintf(how_text, sizeof how_text, "%d", (int)how);
+        snprintf(tell_text, sizeof tell_text, "%d", ends[1]);
         setpgid(0, 0);
-        be_application(how, ends[1]);
+        execl("/proc/self/exe", "application", how_text, tell_text, (char *)NULL);
+        _exit(127);
     }
+    close(ends[1]);
     assert_int_equal(read(ends[0], processes, sizeof processes), sizeof processes);
     for (int i = 0; i < 2; i++)
         assert_true(processes[i] > 0);
@@ -358,7 +364,6 @@ static void leaves_no_process(enum how how)
     waitpid(application, NULL, 0);
     kill(-application, SIGKILL); /* the child that it left */
     close(ends[0]);
-    close(ends[1]);
 }
 
 static void a_killed_application_leaves_no_process(void **state)
@@ -391,15 +396,14 @@ static int set_up(void **state)
     return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    /* Those that fork applications come first: this process has no threads yet. */
-    const struct CMUnitTest applications[] = {
+    if (argc == 3)
+        be_application((enum how)atoi(argv[1]), atoi(argv[2]));
+    const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_killed_application_leaves_no_process),
         cmocka_unit_test(an_ended_application_leaves_no_process),
         cmocka_unit_test(nor_does_one_with_a_child),
-    };
-    const struct CMUnitTest tests[] = {
         cmocka_unit_test(unbound_access_ends_the_device_only),
         cmocka_unit_test(every_thread_reports_its_crash),
         cmocka_unit_test(works_behind_a_crash_fail),
@@ -412,6 +416,5 @@ int main(void)
         cmocka_unit_test(a_forked_child_has_no_devices),
         cmocka_unit_test(dying_at_once_three_times_is_the_end),
     };
-    int failed = cmocka_run_group_tests(applications, NULL, NULL);
-    return failed + cmocka_run_group_tests(tests, set_up, NULL);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }
