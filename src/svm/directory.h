@@ -1,7 +1,8 @@
 /* The directory of one region: who holds which bytes, and what must be copied before a use.
  *
  * A sorted list of runs, each an address range with one MOESI state for each agent
- * (docs/directory.md has the states and the protocol). Pure: it copies nothing, knows no addresses
+ * (docs/directory.md has the states, the protocol, and the rules that callers keep while transfers are
+ * on their way). Pure: it copies nothing, knows no addresses
  * but offsets into the region, calls nobody. It has no lock of its own: the region's lock is held by
  * whoever calls. Cost: a binary search, the runs that a range touches, and, where their number changes,
  * one memmove of the runs behind it.

@@ -11,7 +11,7 @@ for tool in spin gcc; do
     fi
 done
 
-work=$(mktemp -d directory.XXXXXX) || exit 1
+work=$(mktemp -d "$PWD/directory.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 cp "$model" "$work/model.pml" && cd "$work" || exit 1 # pan writes its trail next to the model
 
