@@ -58,12 +58,13 @@ struct launch {
 };
 
 /* dlopen takes two paths for one object when the strings are equal, and the numbers of descriptors come
- * again: so each load spells its path differently, with the bits of a counter as "/" or "/./". */
+ * again: so each load spells its path differently, with the bits of a counter as "/" or "/./". The process
+ * is named by its number, not as self: a debugger opens the same path. */
 static void unique_path(char *path, size_t size, int descriptor)
 {
     static _Atomic uint32_t counter;
     uint32_t number = atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed);
-    size_t length = (size_t)snprintf(path, size, "/proc/self");
+    size_t length = (size_t)snprintf(path, size, "/proc/%d", (int)getpid());
     for (; number; number >>= 1)
         length += (size_t)snprintf(path + length, size - length, number & 1 ? "/./" : "/");
     snprintf(path + length, size - length, "/fd/%d", descriptor);
