@@ -114,9 +114,8 @@ cl_platform_id sp_platform_get(void)
     return platform;
 }
 
-static void destroy_context(struct sp_object *object)
+static void end_context(cl_context context)
 {
-    cl_context context = (cl_context)object;
     while (context->destructors) {
         struct sp_destructor *destructor = context->destructors;
         context->destructors = destructor->next;
@@ -130,6 +129,24 @@ static void destroy_context(struct sp_object *object)
     free(context->devices);
     free(context->properties);
     free(context);
+}
+
+static void end_on_callback_thread(struct sp_callback_job *job)
+{
+    end_context((cl_context)((char *)job - offsetof(struct _cl_context, ending)));
+}
+
+/* A shared context's arena waits for copies that are under way; the thread of a device, which may have dropped the last
+ * reference, is the one that ends them, so it must not be the one that waits. */
+static void destroy_context(struct sp_object *object)
+{
+    cl_context context = (cl_context)object;
+    if (!context->is_shared) {
+        end_context(context);
+        return;
+    }
+    context->ending.run = end_on_callback_thread;
+    sp_callback_post(&context->ending);
 }
 
 cl_int sp_context_create(cl_uint num_devices, const cl_device_id *devices,

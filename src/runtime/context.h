@@ -7,6 +7,7 @@
 #include <CL/cl.h>
 
 #include "device/driver.h"
+#include "runtime/callback.h"
 #include "runtime/object.h"
 
 struct sp_arena;
@@ -51,6 +52,7 @@ struct _cl_context {
     struct sp_destructor *destructors;     /* newest first: called in this order */
     struct sp_arena *arena;                /* where the context's SVM and buffers come from */
     bool is_shared;                        /* a device has memory of its own */
+    struct sp_callback_job ending;         /* a shared context ends on the callback thread */
 };
 
 /* Arguments are checked by the caller; duplicates in `devices` were removed. CL_OUT_OF_HOST_MEMORY. */

@@ -114,6 +114,10 @@ static int supply_fill(struct supply *supply, size_t copies, size_t waiters)
     return 0;
 }
 
+/* Rounds of a start: read what is needed, take what is going to be changed, and know that the last copies
+ * have ended. */
+#define LAST_ROUND 2u
+
 static void go_on(struct sp_coherence *coherence);
 
 /* One thing less to wait for. */
@@ -153,6 +157,8 @@ static void copy_finished(struct sp_work *work, int error)
                                         copy->destination))
         continue;
     pthread_mutex_unlock(&region->lock);
+    /* Before the waiters go on: the last of them may end the arena, which waits for its regions' uses. */
+    sp_arena_end_use(region);
 
     for (struct waiter *waiter = copy->waiters, *next; waiter; waiter = next) {
         next = waiter->next;
@@ -161,7 +167,6 @@ static void copy_finished(struct sp_work *work, int error)
         settle(waiter->coherence);
         free(waiter);
     }
-    sp_arena_end_use(region);
     free(copy);
 }
 
@@ -173,6 +178,13 @@ static void wait_for(struct supply *supply, struct sp_copy *copy, struct sp_cohe
     waiter->next = copy->waiters;
     copy->waiters = waiter;
     atomic_fetch_add_explicit(&coherence->waiting_for, 1, memory_order_relaxed);
+}
+
+/* A device's ring keeps the order of its own copies and works, but not the death of another device. */
+static bool must_wait_for(const struct sp_coherence *coherence, const struct sp_copy *copy)
+{
+    return copy->executor != coherence->agent || coherence->is_strict ||
+           (copy->source != SP_AGENT_HOST && copy->source != coherence->agent);
 }
 
 /* Starts what the directory asked for. With the region's lock held. `coherence` (may be NULL) waits for the copies that
@@ -203,7 +215,7 @@ static void start_copies(struct supply *supply, struct sp_region *region,
         region->copies = copy;
         /* Relaxed: the caller holds a use, or the arena's lock. */
         atomic_fetch_add_explicit(&region->uses, 1, memory_order_relaxed);
-        if (coherence && (copy->executor != coherence->agent || coherence->is_strict))
+        if (coherence && must_wait_for(coherence, copy))
             wait_for(supply, copy, coherence);
         submit(copy->executor, &copy->work);
     }
@@ -447,11 +459,33 @@ static void lose_range(void *data, uint64_t first, uint64_t end)
         sp_coherence_report_loss(loss->region, first, end, loss->device, loss->reason);
 }
 
+static bool is_held(const struct sp_region *region, uint64_t offset)
+{
+    for (uint32_t agent = 0; agent < SP_MAX_AGENTS; agent++)
+        if (sp_directory_state(&region->directory, offset, agent) != SP_INVALID)
+            return true;
+    return false;
+}
+
+/* What was on its way from the dead agent will not arrive. An eviction had taken it from the agent already. */
+static void cancel_copies(struct sp_region *region, struct loss *loss)
+{
+    for (struct sp_copy *copy = region->copies; copy; copy = copy->next) {
+        if (copy->source != loss->device->agent)
+            continue;
+        while (sp_directory_forget(&region->directory, copy->first, copy->end, copy->destination))
+            continue;
+        if (!is_held(region, copy->first))
+            lose_range(loss, copy->first, copy->end);
+    }
+}
+
 static void lose_region(struct sp_region *region, void *data)
 {
     struct loss *loss = data;
     loss->region = region;
     pthread_mutex_lock(&region->lock);
+    cancel_copies(region, loss);
     sp_directory_drop(&region->directory, loss->device->agent, lose_range, loss);
     pthread_mutex_unlock(&region->lock);
 }
@@ -524,7 +558,7 @@ static void trace_acquire(const struct sp_coherence *coherence, const struct sp_
 
 /* Acquires one range, or finds that copies under way must end first. With the region's lock held. */
 static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *range,
-                          bool *is_blocked)
+                          enum sp_access access, bool *is_blocked)
 {
     struct sp_region *region = range->region;
     struct supply supply = {0};
@@ -535,7 +569,7 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
     size_t most = region->directory.count + 2u;
     int error = supply_fill(&supply, most, most + under_way);
     for (struct sp_copy *copy = region->copies; !error && copy; copy = copy->next) {
-        if (copy->executor == coherence->agent || copy->end <= range->first ||
+        if (!must_wait_for(coherence, copy) || copy->end <= range->first ||
             copy->first >= range->end)
             continue;
         *is_blocked = true;
@@ -543,7 +577,7 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
     }
     if (!error && !*is_blocked)
         error = sp_directory_acquire(&region->directory, range->first, range->end,
-                                     coherence->agent, range->access, NULL, NULL, &transfers);
+                                     coherence->agent, access, NULL, NULL, &transfers);
     if (!error && !*is_blocked) {
         if (sp_trace_is_on)
             trace_acquire(coherence, range, &transfers);
@@ -552,6 +586,16 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
     supply_finish(&supply);
     sp_transfers_finish(&transfers);
     return error;
+}
+
+/* A range that is going to be changed is first read: the others lose their copies only when what comes
+ * from them has arrived, so that a source's death on the way costs nothing that a third agent had
+ * (docs/directory.md). What is overwritten needs nobody's copy. */
+static enum sp_access access_in_round(const struct sp_range_use *range, unsigned round)
+{
+    if (range->access == SP_ACCESS_READ_WRITE && round == 0)
+        return SP_ACCESS_READ;
+    return range->access;
 }
 
 /* From where the start has come to: until all is acquired, or something must be waited for. Called with
@@ -565,7 +609,8 @@ static void go_on(struct sp_coherence *coherence)
         bool is_blocked = false;
         if (range->region->path == SP_PATH_PRIVATE) {
             pthread_mutex_lock(&range->region->lock);
-            int error = acquire_locked(coherence, range, &is_blocked);
+            int error = acquire_locked(coherence, range,
+                                       access_in_round(range, coherence->round), &is_blocked);
             pthread_mutex_unlock(&range->region->lock);
             if (error)
                 note_error(coherence, error);
@@ -576,9 +621,10 @@ static void go_on(struct sp_coherence *coherence)
         }
         coherence->next++;
     }
-    if (coherence->next <= coherence->count) {
-        /* One more round, in which there is nothing left to acquire, says that the last copies ended. */
-        coherence->next = coherence->count + 1;
+    if (coherence->round < LAST_ROUND) {
+        /* The next round begins when the copies of this one have ended. */
+        coherence->round++;
+        coherence->next = coherence->round == LAST_ROUND ? coherence->count : 0;
         settle(coherence);
         return;
     }
@@ -597,6 +643,7 @@ void sp_coherence_begin(struct sp_coherence *coherence, struct sp_arena *arena, 
 {
     coherence->agent = agent;
     coherence->next = 0;
+    coherence->round = 0;
     qsort(coherence->ranges, coherence->count, sizeof *coherence->ranges, compare_ranges);
     if (agent != SP_AGENT_HOST) {
         int error = pin_all(coherence, arena);

@@ -37,7 +37,7 @@ struct sp_coherence {
     unsigned count, capacity;
     uint32_t agent;
     bool is_strict;              /* waits for the copies that the agent itself makes, too */
-    unsigned next;               /* the range to acquire next */
+    unsigned round, next;        /* the range to acquire next, in which round */
     atomic_uint waiting_for;     /* copies that must end first, plus one while the start goes on */
     atomic_int error;            /* 0 or the first error */
     /* Called exactly once after begin, when all is current or `error` says why not. No lock is held. */
