@@ -1,6 +1,7 @@
 /* In place of samepage-device: says hello as it should, and answers the first command with nonsense of the kind that
  * SAMEPAGE_TEST_NONSENSE names. */
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,6 +10,7 @@
 #include "device/process/message.h"
 #include "util/futex.h"
 #include "util/spawn.h"
+#include "util/thread.h"
 
 static struct sp_rings *rings;
 static int completions;
@@ -44,12 +46,22 @@ static void write_nonsense(const char *kind)
     wake();
 }
 
+/* Ends with the application, as a real one does. */
+static void *watch(void *unused)
+{
+    struct pollfd polled = {.fd = SP_SPAWN_CONTROL_FD};
+    (void)unused;
+    poll(&polled, 1, -1);
+    _exit(0);
+}
+
 int main(void)
 {
     struct sp_device_message message;
     int files[SP_MAX_MESSAGE_FILES], socket = SP_SPAWN_CONTROL_FD;
     const char *kind = getenv("SAMEPAGE_TEST_NONSENSE");
-    if (!kind || sp_message_receive(socket, true, &message, files))
+    if (!kind || sp_message_receive(socket, true, &message, files) ||
+        sp_thread_start_detached(watch, NULL, 0))
         return 1;
     rings = mmap(NULL, sizeof *rings, PROT_READ | PROT_WRITE, MAP_SHARED, files[SP_HELLO_RINGS], 0);
     completions = files[SP_HELLO_COMPLETIONS];
@@ -74,8 +86,6 @@ int main(void)
     } else {
         write_nonsense(kind);
     }
-    char rest[256];
-    while (read(socket, rest, sizeof rest) > 0) /* until the application ends */
-        ;
-    return 0;
+    for (;;)
+        pause();
 }

@@ -1,5 +1,6 @@
 /* Prints the figures of docs/device-process.md: what a launch, a submit and a transfer cost through a
  * device process, beside the CPU device in this process and beside plain memcpy. Not a test. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +86,10 @@ static void measure_transfers(size_t mib)
     } kinds[] = {{"host to device", 0, 0, 1}, {"device to host", 0, 1, 0}, {"device to device", 1, 1, 2}};
     uint64_t times[ROUNDS];
     unsigned char *at = host_pages(64, granules);
+    uint64_t touched = sp_time_ns();
     memset(at, 1, bytes);
+    printf("fresh host pages, %zu MiB written by one thread: %.2f ms\n", mib,
+           (double)(sp_time_ns() - touched) / 1e6);
     bind(devices[0], at, bytes, false);
     bind(devices[1], at, bytes, false);
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
@@ -119,6 +123,25 @@ static void measure_transfers(size_t mib)
     unbind(devices[1], at, bytes);
 }
 
+static void measure_restart(struct sp_device *device)
+{
+    enum { COUNT = 15 };
+    uint64_t times[COUNT];
+    unsigned char *at = host_pages(8, 1);
+    for (int i = 0; i < COUNT; i++) {
+        unsigned before = losses_of(device);
+        bind(device, at, GRANULE, false);
+        uint64_t start = sp_time_ns();
+        kill(process_of(device), SIGKILL);
+        await_losses(device, before + 1);
+        while (bind(device, at, GRANULE, false))
+            ; /* those that come before `lost` has returned fail */
+        times[i] = sp_time_ns() - start;
+    }
+    printf("from SIGKILL to a bound granule in the next process: %.2f ms\n",
+           median_us(times, COUNT) / 1000);
+}
+
 int main(void)
 {
     struct sp_device **cpus;
@@ -129,6 +152,7 @@ int main(void)
     measure_launches("cpu", cpus[0]);
     measure_launches("virtual", devices[0]);
     measure_idle_launch(devices[0]);
+    measure_restart(devices[0]);
     measure_transfers(2);
     measure_transfers(256);
     return 0;
