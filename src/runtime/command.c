@@ -55,7 +55,7 @@ static void settle_one(struct ending *ending, struct sp_command *command)
 static void destroy_command(struct sp_object *object)
 {
     struct sp_command *command = (struct sp_command *)object;
-    sp_coherence_end(&command->coherence);
+    sp_coherence_end(&command->coherence, false);
     for (unsigned i = 0; i < command->num_uses; i++)
         sp_object_unreference(command->uses[i]);
     pthread_mutex_destroy(&command->event.lock);
@@ -292,7 +292,7 @@ static void end_command(struct ending *ending, struct sp_command *command, cl_in
 
     if (sp_trace_is_on)
         trace_command(command, status);
-    sp_coherence_end(&command->coherence);
+    sp_coherence_end(&command->coherence, status >= 0);
     drop_uses(command);
     if (command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE) {
         command->event.end_ns = command->work.end_ns ? command->work.end_ns : sp_time_ns();

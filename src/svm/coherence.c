@@ -1,6 +1,9 @@
 /* See coherence.h. What it owns: the table of agents, the bindings of spans on them, and the copies
  * under way.
  *
+ * A use reads when it begins, and only its good end makes the other agents' copies invalid: so a source that
+ * dies on the way, or a kernel that crashes, costs nothing that another agent had (docs/directory.md).
+ *
  * Directory states are changed when copies are asked for, not when they are done. That is sound
  * because a copy is in its region's list until it is done, and a range that such copies overlap
  * is not acquired before they ended, unless the acquiring device makes them itself: its ring keeps the order.
@@ -113,10 +116,6 @@ static int supply_fill(struct supply *supply, size_t copies, size_t waiters)
     }
     return 0;
 }
-
-/* Rounds of a start: read what is needed, take what is going to be changed, and know that the last copies
- * have ended. */
-#define LAST_ROUND 2u
 
 static void go_on(struct sp_coherence *coherence);
 
@@ -558,7 +557,7 @@ static void trace_acquire(const struct sp_coherence *coherence, const struct sp_
 
 /* Acquires one range, or finds that copies under way must end first. With the region's lock held. */
 static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *range,
-                          enum sp_access access, bool *is_blocked)
+                          bool *is_blocked)
 {
     struct sp_region *region = range->region;
     struct supply supply = {0};
@@ -575,9 +574,10 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
         *is_blocked = true;
         wait_for(&supply, copy, coherence);
     }
-    if (!error && !*is_blocked)
+    /* What is going to be overwritten is needed from nobody. */
+    if (!error && !*is_blocked && range->access != SP_ACCESS_DISCARD)
         error = sp_directory_acquire(&region->directory, range->first, range->end,
-                                     coherence->agent, access, NULL, NULL, &transfers);
+                                     coherence->agent, SP_ACCESS_READ, NULL, NULL, &transfers);
     if (!error && !*is_blocked) {
         if (sp_trace_is_on)
             trace_acquire(coherence, range, &transfers);
@@ -586,16 +586,6 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
     supply_finish(&supply);
     sp_transfers_finish(&transfers);
     return error;
-}
-
-/* A range that is going to be changed is first read: the others lose their copies only when what comes
- * from them has arrived, so that a source's death on the way costs nothing that a third agent had
- * (docs/directory.md). What is overwritten needs nobody's copy. */
-static enum sp_access access_in_round(const struct sp_range_use *range, unsigned round)
-{
-    if (range->access == SP_ACCESS_READ_WRITE && round == 0)
-        return SP_ACCESS_READ;
-    return range->access;
 }
 
 /* From where the start has come to: until all is acquired, or something must be waited for. Called with
@@ -609,8 +599,7 @@ static void go_on(struct sp_coherence *coherence)
         bool is_blocked = false;
         if (range->region->path == SP_PATH_PRIVATE) {
             pthread_mutex_lock(&range->region->lock);
-            int error = acquire_locked(coherence, range,
-                                       access_in_round(range, coherence->round), &is_blocked);
+            int error = acquire_locked(coherence, range, &is_blocked);
             pthread_mutex_unlock(&range->region->lock);
             if (error)
                 note_error(coherence, error);
@@ -621,10 +610,9 @@ static void go_on(struct sp_coherence *coherence)
         }
         coherence->next++;
     }
-    if (coherence->round < LAST_ROUND) {
-        /* The next round begins when the copies of this one have ended. */
-        coherence->round++;
-        coherence->next = coherence->round == LAST_ROUND ? coherence->count : 0;
+    if (coherence->next <= coherence->count) {
+        /* One more round, in which there is nothing left to acquire, says that the last copies have ended. */
+        coherence->next = coherence->count + 1;
         settle(coherence);
         return;
     }
@@ -643,7 +631,6 @@ void sp_coherence_begin(struct sp_coherence *coherence, struct sp_arena *arena, 
 {
     coherence->agent = agent;
     coherence->next = 0;
-    coherence->round = 0;
     qsort(coherence->ranges, coherence->count, sizeof *coherence->ranges, compare_ranges);
     if (agent != SP_AGENT_HOST) {
         int error = pin_all(coherence, arena);
@@ -666,10 +653,29 @@ void sp_region_written(struct sp_arena *arena, const void *address, size_t bytes
     sp_arena_end_use(region);
 }
 
-void sp_coherence_end(struct sp_coherence *coherence)
+/* The agent has the only current copy now of what it changed. The range may have to be split for that, which needs
+ * memory; it must not be given up. */
+static void note_changes(struct sp_coherence *coherence)
+{
+    for (unsigned i = 0; i < coherence->count; i++) {
+        struct sp_range_use *range = &coherence->ranges[i];
+        struct sp_region *region = range->region;
+        if (range->access == SP_ACCESS_READ || region->path != SP_PATH_PRIVATE)
+            continue;
+        pthread_mutex_lock(&region->lock);
+        while (sp_directory_written(&region->directory, range->first, range->end,
+                                    coherence->agent))
+            continue;
+        pthread_mutex_unlock(&region->lock);
+    }
+}
+
+void sp_coherence_end(struct sp_coherence *coherence, bool is_done)
 {
     if (!coherence->ranges)
         return;
+    if (is_done)
+        note_changes(coherence);
     if (coherence->agent != SP_AGENT_HOST)
         unpin_all(coherence);
     for (unsigned i = 0; i < coherence->count; i++)

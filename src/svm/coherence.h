@@ -37,7 +37,7 @@ struct sp_coherence {
     unsigned count, capacity;
     uint32_t agent;
     bool is_strict;              /* waits for the copies that the agent itself makes, too */
-    unsigned round, next;        /* the range to acquire next, in which round */
+    unsigned next;               /* the range to acquire next */
     atomic_uint waiting_for;     /* copies that must end first, plus one while the start goes on */
     atomic_int error;            /* 0 or the first error */
     /* Called exactly once after begin, when all is current or `error` says why not. No lock is held. */
@@ -61,8 +61,9 @@ void sp_region_written(struct sp_arena *arena, const void *address, size_t bytes
 /* Makes all regions of the arena's home path reachable on `agent`. -ENOMEM. */
 int sp_coherence_bind_home(struct sp_arena *arena, uint32_t agent);
 
-/* The command has ended, or was never begun. Afterwards `coherence` is as zeroed. */
-void sp_coherence_end(struct sp_coherence *coherence);
+/* The command has ended (is_done: well, so what it was to change is changed), or was never begun. Before anybody is told of
+ * the end. Afterwards `coherence` is as zeroed. */
+void sp_coherence_end(struct sp_coherence *coherence, bool is_done);
 
 /* Takes a span off every device. Called by the heap when none of its regions is used, with no lock held. */
 void sp_coherence_unbind(struct sp_span *span);

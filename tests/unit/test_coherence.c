@@ -171,7 +171,7 @@ static int run_use(struct sp_arena *arena, struct use *use, uint32_t agent, enum
         fakes[agent - 1].device.ops->submit(&fakes[agent - 1].device, &use->work);
         sp_gate_wait(&use->done);
     }
-    sp_coherence_end(&use->coherence);
+    sp_coherence_end(&use->coherence, error == 0);
     return error;
 }
 

@@ -1,0 +1,96 @@
+/* A kernel that crashes ends its device's process and nothing else: its event tells of an error, waiting
+ * returns, the other devices go on, what another agent had a copy of is intact, and the device takes new work. */
+#include "check.h"
+
+static const char source[] =
+    "kernel void crash(global uint *p) { *(global volatile uint *)8 = p[0]; }\n"
+    "kernel void add(global uint *p, uint value) { p[get_global_id(0)] += value; }\n";
+
+enum { COUNT = 10000 };
+
+static cl_context context;
+static cl_device_id devices[3];
+static cl_command_queue queues[3];
+static cl_kernel crash, add;
+
+static void add_on(int device, cl_uint *p, cl_uint value)
+{
+    size_t count = COUNT;
+    CHECK_CL(clSetKernelArgSVMPointer(add, 0, p), CL_SUCCESS);
+    CHECK_CL(clSetKernelArg(add, 1, sizeof value, &value), CL_SUCCESS);
+    CHECK_CL(clEnqueueNDRangeKernel(queues[device], add, 1, NULL, &count, NULL, 0, NULL, NULL),
+             CL_SUCCESS);
+    CHECK_CL(clFinish(queues[device]), CL_SUCCESS);
+}
+
+static void expect(cl_uint *p, cl_uint value)
+{
+    cl_uint wrong = 0;
+    CHECK_CL(clEnqueueSVMMap(queues[0], CL_TRUE, CL_MAP_READ, p, COUNT * 4, 0, NULL, NULL),
+             CL_SUCCESS);
+    for (cl_uint i = 0; i < COUNT; i++)
+        wrong += p[i] != value;
+    CHECK(wrong == 0);
+    CHECK_CL(clEnqueueSVMUnmap(queues[0], p, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clFinish(queues[0]), CL_SUCCESS);
+}
+
+int main(void)
+{
+    setenv("SAMEPAGE_DEVICES", "cpu,virtual:2,mem=64M", 1);
+    cl_uint num_devices = 0, zero = 0;
+    cl_int error, status = 0;
+    REQUIRE_CL(clGetDeviceIDs(check_platform(), CL_DEVICE_TYPE_ALL, 3, devices, &num_devices));
+    REQUIRE(num_devices == 3);
+    context = clCreateContext(NULL, 3, devices, NULL, NULL, &error);
+    REQUIRE_CL(error);
+    for (int i = 0; i < 3; i++) {
+        queues[i] = clCreateCommandQueueWithProperties(context, devices[i], NULL, &error);
+        REQUIRE_CL(error);
+    }
+    const char *text = source;
+    cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
+    REQUIRE_CL(error);
+    REQUIRE_CL(clBuildProgram(program, 0, NULL, "-cl-std=CL3.0", NULL, NULL));
+    crash = clCreateKernel(program, "crash", &error);
+    REQUIRE_CL(error);
+    add = clCreateKernel(program, "add", &error);
+    REQUIRE_CL(error);
+
+    cl_uint *p = clSVMAlloc(context, CL_MEM_READ_WRITE, COUNT * 4, 0);
+    REQUIRE(p);
+    CHECK_CL(clEnqueueSVMMemFill(queues[0], p, &zero, sizeof zero, COUNT * 4, 0, NULL, NULL),
+             CL_SUCCESS);
+    CHECK_CL(clFinish(queues[0]), CL_SUCCESS);
+    add_on(1, p, 1);
+    expect(p, 1); /* from here on the host has a copy, too */
+
+    for (int round = 0; round < 3; round++) {
+        cl_event crashed, after;
+        size_t one = 1;
+        CHECK_CL(clSetKernelArgSVMPointer(crash, 0, p), CL_SUCCESS);
+        CHECK_CL(clEnqueueNDRangeKernel(queues[1], crash, 1, NULL, &one, NULL, 0, NULL, &crashed),
+                 CL_SUCCESS);
+        CHECK_CL(clEnqueueMarkerWithWaitList(queues[2], 1, &crashed, &after), CL_SUCCESS);
+        CHECK_CL(clWaitForEvents(1, &crashed), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+        CHECK_CL(clGetEventInfo(crashed, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
+                                NULL),
+                 CL_SUCCESS);
+        CHECK(status < 0);
+        CHECK_CL(clFinish(queues[2]), CL_SUCCESS);
+        clReleaseEvent(crashed);
+        clReleaseEvent(after);
+        add_on(2, p, 1);
+        expect(p, 2 + 2 * (cl_uint)round);
+        add_on(1, p, 1); /* the restarted one */
+        expect(p, 3 + 2 * (cl_uint)round);
+    }
+    clSVMFree(context, p);
+    clReleaseKernel(crash);
+    clReleaseKernel(add);
+    clReleaseProgram(program);
+    for (int i = 0; i < 3; i++)
+        clReleaseCommandQueue(queues[i]);
+    clReleaseContext(context);
+    return check_result();
+}
