@@ -14,7 +14,8 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct sp_selection selection_of_process;
 
-/* A whole number above 0, all of `text` but for a suffix of `suffixes`, each 1024 times the one before. */
+/* A whole number above 0, all of `text` but for a suffix of `suffixes`, each 1024 times the one
+ * before. */
 static bool read_number(const char *text, const char *suffixes, uint64_t *number)
 {
     char *end;
@@ -96,8 +97,10 @@ void sp_selection_parse(const char *text, struct sp_selection *selection)
                  text);
         if (length && (length >= sizeof word || !read_word(selection, word)))
             fprintf(stderr,
-                    "samepage: '%.*s' in SAMEPAGE_DEVICES is not understood and is ignored; it takes cpu, "
-                    "virtual or virtual:N (at most %u in all), and after those mem=N[K|M|G] (at least 4M) "
+                    "samepage: '%.*s' in SAMEPAGE_DEVICES is not understood and is ignored; it "
+                    "takes cpu, "
+                    "virtual or virtual:N (at most %u in all), and after those mem=N[K|M|G] (at "
+                    "least 4M) "
                     "and threads=N.\n",
                     (int)length, text, SP_MAX_CLIENT_DEVICES);
         text += length + (text[length] == ',');

@@ -2,9 +2,9 @@
  *
  *     SAMEPAGE_DEVICES=cpu,virtual:2,mem=256M
  *
- * A list of words separated by commas: `cpu`; `virtual` or `virtual:N`; `mem=N` (bytes, or K, M, G) and
- * `threads=N`, which hold for the virtual devices before them that have no such word yet. What is not
- * understood is named on stderr and ignored. Without the variable: the CPU device alone.
+ * A list of words separated by commas: `cpu`; `virtual` or `virtual:N`; `mem=N` (bytes, or K, M, G)
+ * and `threads=N`, which hold for the virtual devices before them that have no such word yet. What
+ * is not understood is named on stderr and ignored. Without the variable: the CPU device alone.
  */
 #ifndef SP_DEVICE_SELECTION_H
 #define SP_DEVICE_SELECTION_H

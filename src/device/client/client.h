@@ -1,5 +1,5 @@
-/* The client's own seam: what its files share. In the application, one client_device stands for a device
- * process; see docs/device-process.md.
+/* The client's own seam: what its files share. In the application, one client_device stands for a
+ * device process; see docs/device-process.md.
  *
  * probe.c        which devices there are, and what they are
  * life.c         the device's thread: start, death, restart; forks of the application
@@ -7,8 +7,8 @@
  * completion.c   records of the completion ring to finished works; waiting
  * code.c         loaded code, which outlives the process that it is loaded in
  *
- * Locks, in order: `claim`, `lock`; and, alone with none of these held, life.c's lock of peers, then
- * `socket_lock`. None is held while the runtime is called.
+ * Locks, in order: `claim`, `lock`; and, alone with none of these held, life.c's lock of peers,
+ * then `socket_lock`. None is held while the runtime is called.
  */
 #ifndef SP_DEVICE_CLIENT_CLIENT_H
 #define SP_DEVICE_CLIENT_CLIENT_H
@@ -22,14 +22,14 @@
 enum client_state {
     CLIENT_STARTING, /* works wait in `pending` */
     CLIENT_RUNNING,
-    CLIENT_LOSING,   /* the process died, and the runtime is being told: works will fail */
-    CLIENT_DEAD,     /* for good: works fail at once */
+    CLIENT_LOSING, /* the process died, and the runtime is being told: works will fail */
+    CLIENT_DEAD,   /* for good: works fail at once */
 };
 
 /* The works that the process has been given, by number. Under `lock`. */
 struct in_flight {
     struct sp_work *works[SP_MAX_IN_FLIGHT]; /* number n at n % SP_MAX_IN_FLIGHT; NULL: finished */
-    uint64_t first, next;                    /* numbers of the oldest that is not finished, and of the next to come */
+    uint64_t first, next; /* numbers of the oldest that is not finished, and of the next to come */
 };
 
 struct work_list {
@@ -38,9 +38,9 @@ struct work_list {
 
 /* What driver.workers says of a work that was given to submit. */
 enum {
-    WORK_STARTED = 1,      /* `started` was called, or is about to be */
-    WORK_START_DUE = 2,    /* in the list of done: call `started` */
-    WORK_FINISH_DUE = 4,   /* likewise `finished`, with driver.error */
+    WORK_STARTED = 1,    /* `started` was called, or is about to be */
+    WORK_START_DUE = 2,  /* in the list of done: call `started` */
+    WORK_FINISH_DUE = 4, /* likewise `finished`, with driver.error */
 };
 
 /* Works of our own. Such a kind is none of driver.h's. */
@@ -53,36 +53,38 @@ struct client_device {
     char name[32];
 
     pthread_mutex_t lock;
-    pthread_cond_t moved;    /* `state`, `generation` or a code's state changed */
+    pthread_cond_t moved; /* `state`, `generation` or a code's state changed */
     enum client_state state;
-    bool was_used;           /* a work was submitted once: the runtime has set `lost` */
-    uint64_t finished_works; /* counts; for telling a process that dies at once from one that works */
-    struct sp_rings *rings;  /* NULL: no process. Changes with `claim` held, too */
-    uint64_t command_tail;   /* what we wrote; never read back from `rings` */
+    bool was_used; /* a work was submitted once: the runtime has set `lost` */
+    uint64_t
+        finished_works; /* counts; for telling a process that dies at once from one that works */
+    struct sp_rings *rings; /* NULL: no process. Changes with `claim` held, too */
+    uint64_t command_tail;  /* what we wrote; never read back from `rings` */
     struct in_flight in_flight;
     struct work_list pending; /* did not fit, or came before the process was ready */
     struct work_list done;    /* have a call due */
     bool is_delivering;       /* a thread calls what is due, in order: */
     pthread_t deliverer;
-    struct sp_code **codes;   /* by slot; NULL: free */
+    struct sp_code **codes; /* by slot; NULL: free */
     uint32_t num_slots;
 
     /* Who holds it reads the completion ring. */
     pthread_mutex_t claim;
     uint64_t completion_head; /* what we read */
-    atomic_bool is_broken;    /* the process wrote nonsense: it is to be ended. Set by anyone; relaxed, since
-                                 nothing is published with it */
+    atomic_bool is_broken; /* the process wrote nonsense: it is to be ended. Set by anyone; relaxed,
+                              since nothing is published with it */
 
-    int wake;                 /* eventfd of the device's thread; lives as long as the device */
+    int wake; /* eventfd of the device's thread; lives as long as the device */
 
-    /* Changed by the device's thread alone; others read them, and write to the socket, under this lock. */
+    /* Changed by the device's thread alone; others read them, and write to the socket, under this
+     * lock. */
     pthread_mutex_t socket_lock;
-    int socket;               /* -1: none */
-    int pidfd;                /* -1: none, or not known to the system */
+    int socket; /* -1: none */
+    int pidfd;  /* -1: none, or not known to the system */
 
-    int memory_file;          /* of the device, for its peers; -1. Under the lock of peers */
-    _Atomic uint32_t generation; /* counts processes of this device; 0: none yet. Changes under the lock of
-                                    peers and `lock` */
+    int memory_file;             /* of the device, for its peers; -1. Under the lock of peers */
+    _Atomic uint32_t generation; /* counts processes of this device; 0: none yet. Changes under the
+                                    lock of peers and `lock` */
 };
 
 static inline struct client_device *client_of(struct sp_device *device)
@@ -98,7 +100,8 @@ extern unsigned sp_client_num_devices;
 
 /* life.c */
 
-/* How long a work may run (SAMEPAGE_KERNEL_SECONDS); 0: for ever. Set before the first device starts. */
+/* How long a work may run (SAMEPAGE_KERNEL_SECONDS); 0: for ever. Set before the first device
+ * starts. */
 extern uint64_t sp_client_limit_ns;
 
 /* Makes a zeroed device one without a process. */
@@ -108,8 +111,8 @@ void sp_client_init(struct client_device *device);
 void sp_client_start(struct client_device *device);
 
 /* Sends a message to the process, if there is one: 0 or a negative errno. */
-int sp_client_send(struct client_device *device, struct sp_device_message *message, const int *files,
-                   unsigned num_files);
+int sp_client_send(struct client_device *device, struct sp_device_message *message,
+                   const int *files, unsigned num_files);
 
 /* Lets the device's thread look at everything once. */
 void sp_client_wake(struct client_device *device);
@@ -143,17 +146,19 @@ static inline struct sp_work *work_list_take(struct work_list *list)
 
 /* completion.c */
 
-/* One record as it was copied out of the ring: the work that it speaks of, or NULL where it is nonsense (no
- * such work in flight, no such kind). A FINISHED one is taken out of the table. */
+/* One record as it was copied out of the ring: the work that it speaks of, or NULL where it is
+ * nonsense (no such work in flight, no such kind). A FINISHED one is taken out of the table. */
 struct sp_work *sp_in_flight_take(struct in_flight *table, const struct sp_completion *record);
 
-/* With `claim` held: reads what is in the ring, and lists works as done. False: the process wrote nonsense. */
+/* With `claim` held: reads what is in the ring, and lists works as done. False: the process wrote
+ * nonsense. */
 bool sp_client_take_completions(struct client_device *device);
 
 /* With the lock held: the work is finished with this error, when its turn comes. */
 void sp_client_finish_locked(struct client_device *device, struct sp_work *work, int error);
 
-/* Calls what is due, in order, until nothing is, or until `gate` (may be NULL) is open. No lock held. */
+/* Calls what is due, in order, until nothing is, or until `gate` (may be NULL) is open. No lock
+ * held. */
 void sp_client_deliver(struct client_device *device, struct sp_gate *gate);
 
 /* Gives up `claim`: from here on the process wakes the device's thread. */
@@ -185,10 +190,10 @@ struct sp_code {
     struct sp_code_kernel *kernels;
     /* Under the device's lock: */
     enum code_state state;
-    int error;            /* FAILED: why */
-    uint32_t generation;  /* of the process that it was sent to; 0: none */
-    bool is_wanted;       /* to be sent to every new process */
-    unsigned senders;     /* threads that read the image */
+    int error;           /* FAILED: why */
+    uint32_t generation; /* of the process that it was sent to; 0: none */
+    bool is_wanted;      /* to be sent to every new process */
+    unsigned senders;    /* threads that read the image */
 };
 
 /* An internal work: initial values of program-scope variables. */
@@ -204,8 +209,8 @@ void sp_client_unload(struct sp_code *code);
 struct sp_code_kernel *sp_client_find(struct sp_code *code, const char *name);
 void sp_client_init_globals(struct sp_code *code, unsigned char *globals);
 
-/* Sends a new process all code that it lacks. 1 where something was sent that has no answer yet, 0 where
- * all is answered, or a negative errno. The device's thread, while STARTING. */
+/* Sends a new process all code that it lacks. 1 where something was sent that has no answer yet, 0
+ * where all is answered, or a negative errno. The device's thread, while STARTING. */
 int sp_client_reload(struct client_device *device);
 
 /* The answer to a LOAD; nonsense is ignored. */

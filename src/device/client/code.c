@@ -1,11 +1,12 @@
-/* Loaded code. It belongs to the device and not to the process: the image is kept, and sent again to
- * each new process before works go there.
+/* Loaded code. It belongs to the device and not to the process: the image is kept, and sent again
+ * to each new process before works go there.
  *
- * load waits for the process's answer, so that code which cannot be loaded is an error there and not at the first
- * launch. An image whose loading ends the process is not tried again: it is kept only once it was loaded.
+ * load waits for the process's answer, so that code which cannot be loaded is an error there and
+ * not at the first launch. An image whose loading ends the process is not tried again: it is kept
+ * only once it was loaded.
  *
- * A slot is taken and freed under the device's lock. The image is written into a memory file outside of it, by whoever counts as a
- * sender; unload waits for the senders.
+ * A slot is taken and freed under the device's lock. The image is written into a memory file
+ * outside of it, by whoever counts as a sender; unload waits for the senders.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -171,14 +172,13 @@ static int load_locked(struct sp_code *code)
     else if (error)
         return error;
     while (code->state == CODE_LOADING && device->state == CLIENT_RUNNING &&
-           code->generation ==
-               atomic_load_explicit(&device->generation, memory_order_relaxed))
+           code->generation == atomic_load_explicit(&device->generation, memory_order_relaxed))
         pthread_cond_wait(&device->moved, &device->lock);
     if (code->state == CODE_FAILED)
         return code->error;
     /* Loaded into a process that has had a successor since is not loaded. */
-    bool is_current = code->generation ==
-                      atomic_load_explicit(&device->generation, memory_order_relaxed);
+    bool is_current =
+        code->generation == atomic_load_explicit(&device->generation, memory_order_relaxed);
     return code->state == CODE_LOADED && is_current ? 0 : -EAGAIN;
 }
 
@@ -221,7 +221,8 @@ void sp_client_unload(struct sp_code *code)
     while (code->senders)
         pthread_cond_wait(&device->moved, &device->lock);
     pthread_mutex_unlock(&device->lock);
-    /* Before the slot is free, so that a LOAD of the next code comes after it. A process that is gone needs none. */
+    /* Before the slot is free, so that a LOAD of the next code comes after it. A process that is
+     * gone needs none. */
     sp_client_send(device, &message, NULL, 0);
     pthread_mutex_lock(&device->lock);
     device->codes[code->slot] = NULL;
@@ -282,7 +283,8 @@ static void open_gate(struct sp_work *work, int error)
     sp_gate_open((struct sp_gate *)work->stream);
 }
 
-/* Later works find the values, since works are run in order; only out of memory does it wait for them. */
+/* Later works find the values, since works are run in order; only out of memory does it wait for
+ * them. */
 void sp_client_init_globals(struct sp_code *code, unsigned char *globals)
 {
     struct sp_gate gate;

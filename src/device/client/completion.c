@@ -1,15 +1,16 @@
 /* From records of the completion ring to finished works.
  *
- * The ring is read by whoever holds `claim`: the device's thread, or a waiting thread, which then saves
- * two wake-ups. While nobody holds it, application_sleeps is 1 and the process wakes the device's
- * thread; who gives the claim up sets the word and looks at the ring once more (unclaim).
+ * The ring is read by whoever holds `claim`: the device's thread, or a waiting thread, which then
+ * saves two wake-ups. While nobody holds it, application_sleeps is 1 and the process wakes the
+ * device's thread; who gives the claim up sets the word and looks at the ring once more (unclaim).
  *
- * A record is copied out before it is looked at, since the process could change it. The number must be that of a work in
- * flight and the kind one of two, or else the process is broken and is ended.
+ * A record is copied out before it is looked at, since the process could change it. The number must
+ * be that of a work in flight and the kind one of two, or else the process is broken and is ended.
  *
- * What was read is listed as done under `lock`, in the ring's order, and the calls into the runtime are made from that list by one
- * thread at a time and in that order, with no lock held: a call may submit, free or wait as it likes. A
- * call that itself waits makes the later calls from within (the deliverer knows itself).
+ * What was read is listed as done under `lock`, in the ring's order, and the calls into the runtime
+ * are made from that list by one thread at a time and in that order, with no lock held: a call may
+ * submit, free or wait as it likes. A call that itself waits makes the later calls from within (the
+ * deliverer knows itself).
  */
 #include <errno.h>
 #include <string.h>
@@ -18,8 +19,8 @@
 #include "device/client/client.h"
 #include "util/time.h"
 
-/* What a waiting thread spins for before it sleeps: longer than a launch and its completion take (1 us), and than
- * being woken does (5 to 50 us). */
+/* What a waiting thread spins for before it sleeps: longer than a launch and its completion take (1
+ * us), and than being woken does (5 to 50 us). */
 #define SPIN_NS 50000u
 
 /* Clock reads while spinning, one for so many pauses. */
@@ -72,8 +73,8 @@ static void set_times(struct sp_work *work, const struct sp_completion *record)
 {
     uint64_t now = sp_time_ns();
     work->end_ns = record->end_ns && record->end_ns < now ? record->end_ns : now;
-    work->start_ns = record->start_ns && record->start_ns < work->end_ns ? record->start_ns
-                                                                         : work->end_ns;
+    work->start_ns =
+        record->start_ns && record->start_ns < work->end_ns ? record->start_ns : work->end_ns;
 }
 
 static int clamp_error(int error)
@@ -170,8 +171,8 @@ void sp_client_unclaim(struct client_device *device)
 {
     struct sp_rings *rings = device->rings;
     for (;;) {
-        /* Sequentially consistent, before the look at the tail: the process stores the tail, then looks at
-         * this word. One of the two sees the other. */
+        /* Sequentially consistent, before the look at the tail: the process stores the tail, then
+         * looks at this word. One of the two sees the other. */
         if (rings)
             atomic_store_explicit(&rings->application_sleeps, 1, memory_order_seq_cst);
         bool is_more = rings && !is_broken(device) && has_completions(device, memory_order_seq_cst);
@@ -220,7 +221,8 @@ void sp_client_wait(struct sp_device *given, struct sp_gate *gate, const void *s
                 sp_cpu_pause();
         }
     }
-    /* Asleep inside a call that the deliverer made, nobody else would make the calls that open the gate. */
+    /* Asleep inside a call that the deliverer made, nobody else would make the calls that open the
+     * gate. */
     while (!sp_gate_is_open(gate)) {
         pthread_mutex_lock(&device->lock);
         bool is_nested = device->is_delivering && pthread_equal(device->deliverer, pthread_self());

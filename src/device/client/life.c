@@ -1,21 +1,21 @@
 /* The life of a device's process: its start, its death, and the next one.
  *
- * Each device has a thread. It starts the process, sleeps for completions, messages and death in one poll, and after a
- * death tells the runtime what is lost, fails the works, and starts again. A process that cannot even be
- * started, or dies at once again and again, leaves the device dead.
+ * Each device has a thread. It starts the process, sleeps for completions, messages and death in
+ * one poll, and after a death tells the runtime what is lost, fails the works, and starts again. A
+ * process that cannot even be started, or dies at once again and again, leaves the device dead.
  *
- * The order at a death matters: completions that the process still wrote are taken first; then `lost` is
- * called once; then every work that was in flight or pending is finished with -EIO; and what is submitted from then on waits
- * for the new process.
+ * The order at a death matters: completions that the process still wrote are taken first; then
+ * `lost` is called once; then every work that was in flight or pending is finished with -EIO; and
+ * what is submitted from then on waits for the new process.
  *
- * Peers. A lock of its own orders who tells whom of whose memory: a device that has a process and a memory
- * file is told to all others, and their memories to it. The number of a device's process (generation) changes
- * before its memory is told, so a transfer that names the number finds or awaits the memory (memory.c of the
- * virtual backend).
+ * Peers. A lock of its own orders who tells whom of whose memory: a device that has a process and a
+ * memory file is told to all others, and their memories to it. The number of a device's process
+ * (generation) changes before its memory is told, so a transfer that names the number finds or
+ * awaits the memory (memory.c of the virtual backend).
  *
- * A fork of the application: the processes are the parent's. In the child every device is dead, its rings are
- * not even mapped (MADV_DONTFORK), and its descriptors are closed, so that it is the parent's end alone
- * that the processes notice.
+ * A fork of the application: the processes are the parent's. In the child every device is dead, its
+ * rings are not even mapped (MADV_DONTFORK), and its descriptors are closed, so that it is the
+ * parent's end alone that the processes notice.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +47,8 @@
 /* A killed process is gone within a millisecond, but for the freeing of much memory. */
 #define END_MILLISECONDS 5000
 
-/* The socket is read at once by a thread that does little else; who lets us wait this long hangs. */
+/* The socket is read at once by a thread that does little else; who lets us wait this long hangs.
+ */
 #define SEND_SECONDS 10
 
 /* So many deaths within DEATHS_NS, none of whose processes had finished a work, are the last. */
@@ -66,21 +67,22 @@ uint64_t sp_client_limit_ns;
 
 static pthread_mutex_t peers_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* What processes are started with: taken when the first device starts, on the application's own thread, since the
- * environment may change under our feet later. */
+/* What processes are started with: taken when the first device starts, on the application's own
+ * thread, since the environment may change under our feet later. */
 static struct {
     char *path;
     char **environment;
 } program;
 
-/* --- The socket ---------------------------------------------------------------------------------- */
+/* --- The socket ----------------------------------------------------------------------------------
+ */
 
-int sp_client_send(struct client_device *device, struct sp_device_message *message, const int *files,
-                   unsigned num_files)
+int sp_client_send(struct client_device *device, struct sp_device_message *message,
+                   const int *files, unsigned num_files)
 {
     pthread_mutex_lock(&device->socket_lock);
-    int error = device->socket < 0 ? -EPIPE
-                                   : sp_message_send(device->socket, message, files, num_files);
+    int error =
+        device->socket < 0 ? -EPIPE : sp_message_send(device->socket, message, files, num_files);
     pthread_mutex_unlock(&device->socket_lock);
     return error;
 }
@@ -105,7 +107,8 @@ void sp_client_wake(struct client_device *device)
         ;
 }
 
-/* --- Start --------------------------------------------------------------------------------------- */
+/* --- Start ---------------------------------------------------------------------------------------
+ */
 
 static int make_rings(struct sp_rings **rings)
 {
@@ -241,10 +244,10 @@ static int say_hello(struct client_device *device, int rings_file, uint64_t dead
 
 static void tell_peer(struct client_device *to, struct client_device *of)
 {
-    struct sp_device_message message = {.kind = SP_MESSAGE_PEER,
-                                        .slot = of->index,
-                                        .generation = atomic_load_explicit(&of->generation,
-                                                                           memory_order_relaxed)};
+    struct sp_device_message message = {
+        .kind = SP_MESSAGE_PEER,
+        .slot = of->index,
+        .generation = atomic_load_explicit(&of->generation, memory_order_relaxed)};
     /* Who cannot be told is about to be found dead. */
     sp_client_send(to, &message, &of->memory_file, 1);
 }
@@ -342,7 +345,8 @@ static int start_process(struct client_device *device)
     return 0;
 }
 
-/* --- Life ---------------------------------------------------------------------------------------- */
+/* --- Life ----------------------------------------------------------------------------------------
+ */
 
 /* What the time limit looks at: the oldest work in flight, and since when it is that. */
 struct stopwatch {
@@ -438,7 +442,8 @@ static enum end serve(struct client_device *device)
     }
 }
 
-/* --- Death --------------------------------------------------------------------------------------- */
+/* --- Death ---------------------------------------------------------------------------------------
+ */
 
 /* Makes sure that the process is gone, so that nothing of it writes any more. */
 static void end_process(struct client_device *device)
@@ -475,7 +480,8 @@ static const char *work_name(const struct sp_work *work)
 static void describe_death(struct client_device *device, enum end end, int error, char *reason)
 {
     struct sp_rings *rings = device->rings;
-    char what[80] = "ended, or was ended from outside,", at[32] = "", doing[160] = "before it was ready";
+    char what[80] = "ended, or was ended from outside,", at[32] = "",
+         doing[160] = "before it was ready";
     if (error) {
         snprintf(reason, REASON_BYTES, "its process could not be started (%s)",
                  error == -EPIPE ? "it ended before it was ready" : strerror(-error));
@@ -512,7 +518,8 @@ static void describe_death(struct client_device *device, enum end end, int error
     snprintf(reason, REASON_BYTES, "%s%s %s", what, at, doing);
 }
 
-/* Takes what the process still wrote, and says how it died. After this no work of it is touched by anybody else. */
+/* Takes what the process still wrote, and says how it died. After this no work of it is touched by
+ * anybody else. */
 static void close_rings(struct client_device *device, enum end end, int error, char *reason)
 {
     pthread_mutex_lock(&device->claim);
@@ -601,15 +608,17 @@ static void *live(void *argument)
             device->device.lost(&device->device, reason);
         if (is_last)
             fprintf(stderr, "samepage: device %s is given up: %s%s.\n", device->name, reason,
-                    error == -ENOENT ? "; samepage-device must lie beside the library, or be named in "
-                                       "SAMEPAGE_DEVICE_PROGRAM"
-                                     : "");
+                    error == -ENOENT
+                        ? "; samepage-device must lie beside the library, or be named in "
+                          "SAMEPAGE_DEVICE_PROGRAM"
+                        : "");
         fail_works(device, is_last);
     }
     return NULL;
 }
 
-/* --- The application's side ---------------------------------------------------------------------- */
+/* --- The application's side ----------------------------------------------------------------------
+ */
 
 static void close_one(int *file)
 {
@@ -689,8 +698,7 @@ void sp_client_start(struct client_device *device)
         error = sp_thread_start_detached(live, device, THREAD_STACK_BYTES);
     if (!error)
         return;
-    fprintf(stderr, "samepage: device %s is not available (%s).\n", device->name,
-            strerror(-error));
+    fprintf(stderr, "samepage: device %s is not available (%s).\n", device->name, strerror(-error));
     pthread_mutex_lock(&device->lock);
     device->state = CLIENT_DEAD;
     pthread_mutex_unlock(&device->lock);

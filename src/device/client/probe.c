@@ -1,7 +1,7 @@
 /* The client driver: which devices live in processes of their own, and what they are.
  *
- * All is known without their processes, which start meanwhile. Devices are numbered as agents from 1, in the
- * order in which SAMEPAGE_DEVICES names them.
+ * All is known without their processes, which start meanwhile. Devices are numbered as agents from
+ * 1, in the order in which SAMEPAGE_DEVICES names them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,8 @@
 #include "svm/heap.h"
 #include "util/alloc.h"
 
-/* Of the machine's memory, where nothing else is asked for: two devices leave half to the application. */
+/* Of the machine's memory, where nothing else is asked for: two devices leave half to the
+ * application. */
 #define MEMORY_SHARE 4u
 
 struct client_device *sp_client_devices;
@@ -71,8 +72,8 @@ static void describe(struct client_device *device, uint64_t default_bytes)
     info->own_memory = true;
     if (device->selected.threads)
         info->compute_units = device->selected.threads;
-    info->global_memory_bytes = device->selected.memory_bytes ? device->selected.memory_bytes
-                                                              : default_bytes;
+    info->global_memory_bytes =
+        device->selected.memory_bytes ? device->selected.memory_bytes : default_bytes;
     info->global_memory_bytes &= ~(SP_GRANULE_BYTES - 1);
     info->max_alloc_bytes = info->global_memory_bytes;
     info->svm_levels = SP_SVM_COARSE | SP_SVM_FINE | SP_SVM_ATOMICS;
@@ -90,10 +91,11 @@ static uint64_t read_limit_ns(void)
     unsigned long seconds = strtoul(text, &end, 10);
     if (*text >= '0' && *text <= '9' && !*end && seconds <= MAX_SECONDS)
         return seconds * UINT64_C(1000000000);
-    fprintf(stderr,
-            "samepage: SAMEPAGE_KERNEL_SECONDS=%s is not a whole number from 0 to %d; kernels have no "
-            "time limit.\n",
-            text, MAX_SECONDS);
+    fprintf(
+        stderr,
+        "samepage: SAMEPAGE_KERNEL_SECONDS=%s is not a whole number from 0 to %d; kernels have no "
+        "time limit.\n",
+        text, MAX_SECONDS);
     return 0;
 }
 
@@ -131,7 +133,8 @@ static int probe(struct sp_device ***found, unsigned *count)
         devices[i] = &device->device;
         sp_client_init(device);
     }
-    /* All are there before any thread looks for its peers. One that cannot start is dead, and the others are not. */
+    /* All are there before any thread looks for its peers. One that cannot start is dead, and the
+     * others are not. */
     sp_client_num_devices = selection->num_virtual;
     for (uint32_t i = 0; i < selection->num_virtual; i++)
         sp_client_start(&sp_client_devices[i]);

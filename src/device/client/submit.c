@@ -1,11 +1,12 @@
 /* From works to records of the command ring.
  *
  * submit never waits: what does not fit into the ring or the table of works in flight is listed as
- * pending, in order, and written when works finish, which they do as long as there are any. So a call
- * of the runtime from within `finished` may submit as much as it likes.
+ * pending, in order, and written when works finish, which they do as long as there are any. So a
+ * call of the runtime from within `finished` may submit as much as it likes.
  *
- * The ring is written under `lock`, and published by its tail. Nothing of what the process could have changed
- * decides where we write: the tail is our own copy, and the head is checked against it.
+ * The ring is written under `lock`, and published by its tail. Nothing of what the process could
+ * have changed decides where we write: the tail is our own copy, and the head is checked against
+ * it.
  */
 #include <errno.h>
 #include <string.h>
@@ -44,8 +45,7 @@ static size_t record_bytes(const struct sp_work *work)
         return sizeof(struct sp_command);
     switch (work->kind) {
     case SP_WORK_KERNEL:
-        return offsetof(struct sp_command, kernel.args) +
-               (size_t)work->kernel.kernel->args_bytes;
+        return offsetof(struct sp_command, kernel.args) + (size_t)work->kernel.kernel->args_bytes;
     case SP_WORK_FILL:
         return offsetof(struct sp_command, fill.pattern) + work->fill.pattern_bytes;
     case SP_WORK_COPY:
@@ -92,8 +92,7 @@ static int encode_range(struct client_device *device, const struct sp_work *work
         return 0;
     }
     command->kind = SP_COMMAND_TRANSFER;
-    if (!place_of(device, work->range.source, &command->range.source,
-                  &command->range.generation) ||
+    if (!place_of(device, work->range.source, &command->range.source, &command->range.generation) ||
         !place_of(device, work->range.destination, &command->range.destination,
                   &command->range.generation))
         return -EINVAL;
@@ -139,7 +138,8 @@ static int encode(struct client_device *device, const struct sp_work *work,
     }
 }
 
-/* With the lock held: the place of a record of `bytes`, which is a multiple of SP_RECORD_BYTES, or NULL. */
+/* With the lock held: the place of a record of `bytes`, which is a multiple of SP_RECORD_BYTES, or
+ * NULL. */
 static struct sp_command *take_room(struct client_device *device, uint64_t bytes)
 {
     struct sp_rings *rings = device->rings;
@@ -167,14 +167,13 @@ static struct sp_command *take_room(struct client_device *device, uint64_t bytes
 
 enum outcome { WRITTEN, NO_ROOM, REFUSED };
 
-/* With the lock held: writes the work's record, but does not publish it. REFUSED: it is finished with an error. */
+/* With the lock held: writes the work's record, but does not publish it. REFUSED: it is finished
+ * with an error. */
 static enum outcome write_work(struct client_device *device, struct sp_work *work)
 {
     struct in_flight *table = &device->in_flight;
     size_t bytes = record_bytes(work);
-    int error = bytes == 0                      ? -ENOTSUP
-                : bytes > SP_MAX_COMMAND_BYTES  ? -E2BIG
-                                                : 0;
+    int error = bytes == 0 ? -ENOTSUP : bytes > SP_MAX_COMMAND_BYTES ? -E2BIG : 0;
     if (!error) {
         if (table->next - table->first >= SP_MAX_IN_FLIGHT)
             return NO_ROOM;
@@ -199,7 +198,8 @@ static enum outcome write_work(struct client_device *device, struct sp_work *wor
 static void publish(struct client_device *device)
 {
     struct sp_rings *rings = device->rings;
-    /* A release of the records; sequentially consistent, before the look at process_sleeps (loop.c). */
+    /* A release of the records; sequentially consistent, before the look at process_sleeps
+     * (loop.c). */
     atomic_store_explicit(&rings->command_tail, device->command_tail, memory_order_seq_cst);
     if (atomic_load_explicit(&rings->process_sleeps, memory_order_seq_cst) &&
         atomic_exchange_explicit(&rings->process_sleeps, 0, memory_order_relaxed))

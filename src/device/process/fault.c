@@ -1,14 +1,14 @@
 /* How the device process ends: with the application, and by a crash of its own.
  *
- * The application's end. A thread that does nothing else sleeps until the socket or the application's process ends, and
- * then ends this process, whatever kernel runs meanwhile. The socket alone would miss an application whose
- * forked child still holds a copy of it.
+ * The application's end. A thread that does nothing else sleeps until the socket or the
+ * application's process ends, and then ends this process, whatever kernel runs meanwhile. The
+ * socket alone would miss an application whose forked child still holds a copy of it.
  *
  * A crash. The handlers of the signals that stand for one write what happened into the rings' page,
  * which the application reads after our death, and then let the signal do what it does by default.
  * They are installed here, in a process of ours, never in the application. Every thread that runs
- * kernels has the signals unblocked (the kernel skips the handler of a blocked one) and a stack for the handler
- * (a kernel may have used up its own).
+ * kernels has the signals unblocked (the kernel skips the handler of a blocked one) and a stack for
+ * the handler (a kernel may have used up its own).
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,7 +21,8 @@
 #include "device/process/process.h"
 #include "util/thread.h"
 
-/* SIGSTKSZ is no constant any more; this holds the registers of today's largest vector units many times over. */
+/* SIGSTKSZ is no constant any more; this holds the registers of today's largest vector units many
+ * times over. */
 #define HANDLER_STACK_BYTES 65536u
 #define WATCH_STACK_BYTES ((size_t)64 << 10)
 
@@ -60,9 +61,8 @@ static void on_crash(int number, siginfo_t *info, void *context)
     (void)context;
     unsigned none = 0;
     /* The first crash is the one that counts. Relaxed: read only after our death. */
-    if (atomic_compare_exchange_strong_explicit(&reported_to->fault_signal, &none,
-                                                (unsigned)number, memory_order_relaxed,
-                                                memory_order_relaxed) &&
+    if (atomic_compare_exchange_strong_explicit(&reported_to->fault_signal, &none, (unsigned)number,
+                                                memory_order_relaxed, memory_order_relaxed) &&
         info->si_code > 0)
         atomic_store_explicit(&reported_to->fault_address, (uintptr_t)info->si_addr,
                               memory_order_relaxed);

@@ -1,13 +1,14 @@
 /* The command loop: the one thread that takes commands from the ring and writes completions.
  *
- * Invariant: command_head never passes a record that a backend may still read, and moves before the completion of that record is
- * written, so that who sees the completion may use the room. The completion ring has room for all
- * that can be under way (protocol.h), so nothing here ever waits for the application.
+ * Invariant: command_head never passes a record that a backend may still read, and moves before the
+ * completion of that record is written, so that who sees the completion may use the room. The
+ * completion ring has room for all that can be under way (protocol.h), so nothing here ever waits
+ * for the application.
  *
- * Sleeping. The loop spins for SPIN_NS after its last command; then it sets process_sleeps, looks at the ring once
- * more, and sleeps on that word. The application writes the tail, then looks at the word. Both do it
- * sequentially consistent: one of the two sees the other, and no command is slept through. The other direction
- * is the same with application_sleeps and an eventfd.
+ * Sleeping. The loop spins for SPIN_NS after its last command; then it sets process_sleeps, looks
+ * at the ring once more, and sleeps on that word. The application writes the tail, then looks at
+ * the word. Both do it sequentially consistent: one of the two sees the other, and no command is
+ * slept through. The other direction is the same with application_sleeps and an eventfd.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -26,14 +27,15 @@
 static struct {
     const struct sp_backend *backend;
     struct sp_rings *rings;
-    int completions; /* eventfd */
+    int completions;   /* eventfd */
     uint64_t head;     /* of the command ring: behind the command at hand */
     uint64_t released; /* what the shared word says: behind the last command that nobody reads */
     uint64_t current;  /* number of the command in the backend's submit; 0: none */
     uint64_t completion_tail;
 } loop;
 
-/* Release/acquire: what a pointer leads to is whole. A slot changes only while no command names it. */
+/* Release/acquire: what a pointer leads to is whole. A slot changes only while no command names it.
+ */
 static _Atomic(void *) codes[SP_MAX_CODE_SLOTS];
 
 void sp_loop_init(const struct sp_backend *backend, struct sp_rings *rings, int completions)
@@ -53,17 +55,13 @@ static void complete(uint64_t number, enum sp_completion_kind kind, int error, u
 {
     struct sp_completion *record =
         &loop.rings->completions[loop.completion_tail % SP_COMPLETION_RECORDS];
-    *record = (struct sp_completion){.number = number,
-                                     .kind = kind,
-                                     .error = error,
-                                     .start_ns = start_ns,
-                                     .end_ns = end_ns};
+    *record = (struct sp_completion){
+        .number = number, .kind = kind, .error = error, .start_ns = start_ns, .end_ns = end_ns};
     loop.completion_tail++;
-    /* Sequentially consistent, before the look at application_sleeps; and a release of the record and of
-     * what the command did. */
+    /* Sequentially consistent, before the look at application_sleeps; and a release of the record
+     * and of what the command did. */
     atomic_store_explicit(&loop.rings->completion_tail, loop.completion_tail, memory_order_seq_cst);
-    if (is_waking &&
-        atomic_load_explicit(&loop.rings->application_sleeps, memory_order_seq_cst) &&
+    if (is_waking && atomic_load_explicit(&loop.rings->application_sleeps, memory_order_seq_cst) &&
         atomic_exchange_explicit(&loop.rings->application_sleeps, 0, memory_order_seq_cst)) {
         uint64_t one = 1;
         while (write(loop.completions, &one, sizeof one) < 0 && errno == EINTR)
@@ -123,8 +121,8 @@ static void take_command(void)
         return;
     loop.current = number;
     if (command->kind == SP_COMMAND_KERNEL || command->kind == SP_COMMAND_INIT_GLOBALS) {
-        uint32_t slot = command->kind == SP_COMMAND_KERNEL ? command->kernel.slot
-                                                           : command->init_globals.slot;
+        uint32_t slot =
+            command->kind == SP_COMMAND_KERNEL ? command->kernel.slot : command->init_globals.slot;
         code = atomic_load_explicit(&codes[slot % SP_MAX_CODE_SLOTS], memory_order_acquire);
         if (!code) { /* it could not be loaded again after a restart */
             sp_process_began(command, true);

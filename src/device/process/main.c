@@ -2,9 +2,10 @@
  *
  *     samepage-device START BYTES      (hexadecimal: the window)
  *
- * Started by the library, never by hand. The main thread reserves the window before anything else can
- * lie there, says hello, starts the loop and the watcher, and is then the control thread: it serves messages until the
- * socket ends. Owns the rings' mapping and the host's pages; both stay until the process ends.
+ * Started by the library, never by hand. The main thread reserves the window before anything else
+ * can lie there, says hello, starts the loop and the watcher, and is then the control thread: it
+ * serves messages until the socket ends. Owns the rings' mapping and the host's pages; both stay
+ * until the process ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,10 +47,11 @@ static struct {
     struct loaded *loaded[SP_MAX_CODE_SLOTS];
 } process;
 
-/* --- Start --------------------------------------------------------------------------------------- */
+/* --- Start ---------------------------------------------------------------------------------------
+ */
 
-/* The window's addresses, which nothing may have taken yet. Where something has, it is by the luck of address space
- * randomisation: the program starts again without. */
+/* The window's addresses, which nothing may have taken yet. Where something has, it is by the luck
+ * of address space randomisation: the program starts again without. */
 static int reserve_window(char **argv)
 {
     struct sp_backend_setup *setup = &process.setup;
@@ -85,8 +87,8 @@ static void forbid_core(void)
 static int map_files(const int files[SP_HELLO_FILES], struct sp_rings **rings)
 {
     struct sp_backend_setup *setup = &process.setup;
-    *rings = mmap(NULL, sizeof **rings, PROT_READ | PROT_WRITE, MAP_SHARED, files[SP_HELLO_RINGS],
-                  0);
+    *rings =
+        mmap(NULL, sizeof **rings, PROT_READ | PROT_WRITE, MAP_SHARED, files[SP_HELLO_RINGS], 0);
     if (*rings == MAP_FAILED)
         return -errno;
     setup->host_file = files[SP_HELLO_WINDOW];
@@ -138,7 +140,8 @@ static int say_hello(int socket, int window_error)
     return error ? error : sent;
 }
 
-/* --- Messages ------------------------------------------------------------------------------------ */
+/* --- Messages ------------------------------------------------------------------------------------
+ */
 
 static void unload(struct loaded *loaded)
 {
@@ -244,8 +247,9 @@ int main(int argc, char **argv)
     int socket = SP_SPAWN_CONTROL_FD;
     struct stat status;
     if (argc != 3 || fstat(socket, &status) || !S_ISSOCK(status.st_mode)) {
-        fprintf(stderr, "samepage-device %s: the process of one OpenCL device of Samepage. The library "
-                        "starts it; SAMEPAGE_DEVICES says which devices there are.\n",
+        fprintf(stderr,
+                "samepage-device %s: the process of one OpenCL device of Samepage. The library "
+                "starts it; SAMEPAGE_DEVICES says which devices there are.\n",
                 SP_VERSION);
         return 2;
     }

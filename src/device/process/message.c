@@ -1,5 +1,5 @@
-/* See message.h. Both sides use these, so nothing here trusts what arrives: its size, its magic number and the number of
- * files are checked, and files of a message that is refused are closed. */
+/* See message.h. Both sides use these, so nothing here trusts what arrives: its size, its magic
+ * number and the number of files are checked, and files of a message that is refused are closed. */
 #include "device/process/message.h"
 
 #include <errno.h>

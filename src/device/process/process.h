@@ -29,7 +29,8 @@ int sp_fault_watch(int socket, int application);
 /* From now on a crash leaves its signal and address in `rings`. */
 void sp_fault_report_to(struct sp_rings *rings);
 
-/* Lets this thread report crashes as well: no signal of a crash is blocked, and the handler has a stack. */
+/* Lets this thread report crashes as well: no signal of a crash is blocked, and the handler has a
+ * stack. */
 void sp_fault_prepare_thread(void);
 
 #endif

@@ -1,9 +1,9 @@
 /* How the application and a device process talk (docs/device-process.md).
  *
- * What is rare goes over a socket (SOCK_SEQPACKET; the process finds it as SP_SPAWN_CONTROL_FD): messages
- * of one fixed form, with file descriptors. What is frequent goes through two rings in one shared
- * memory file: commands to the process, completions back. Each byte of a ring is written by one side
- * and read by the other. Data never passes through either: it lies in the memory files.
+ * What is rare goes over a socket (SOCK_SEQPACKET; the process finds it as SP_SPAWN_CONTROL_FD):
+ * messages of one fixed form, with file descriptors. What is frequent goes through two rings in one
+ * shared memory file: commands to the process, completions back. Each byte of a ring is written by
+ * one side and read by the other. Data never passes through either: it lies in the memory files.
  *
  * The process takes what the application says for true. The application takes everything that the
  * process says, in messages and in shared memory, for foreign input.
@@ -20,16 +20,19 @@
 #define SP_DEVICE_MAGIC 0x56445053u /* "SPDV" */
 #define SP_DEVICE_VERSION 1u
 
-/* --- Messages ------------------------------------------------------------------------------------ */
+/* --- Messages ------------------------------------------------------------------------------------
+ */
 
 enum sp_message_kind {
     /* The first, each way. To the process: backend, memory_bytes, threads; files SP_HELLO_. Back:
      * error, and the device's memory file where there is one. */
     SP_MESSAGE_HELLO = 1,
-    /* To the process: the memory of another device: slot (its index), generation; its memory file. */
+    /* To the process: the memory of another device: slot (its index), generation; its memory file.
+     */
     SP_MESSAGE_PEER = 2,
-    /* To the process: code. slot, generation (which load this is), info_bytes of sp_program_info and kernels in wire format, then bytes of
-     * shared object, in the file that comes along. Back: slot, generation, error. */
+    /* To the process: code. slot, generation (which load this is), info_bytes of sp_program_info
+     * and kernels in wire format, then bytes of shared object, in the file that comes along. Back:
+     * slot, generation, error. */
     SP_MESSAGE_LOAD = 3,
     SP_MESSAGE_UNLOAD = 4, /* to the process: slot */
 };
@@ -61,7 +64,8 @@ enum {
 /* Code slots of one device. 65,536 loaded shared objects are more than a process can map. */
 #define SP_MAX_CODE_SLOTS 65536u
 
-/* --- Rings --------------------------------------------------------------------------------------- */
+/* --- Rings ---------------------------------------------------------------------------------------
+ */
 
 /* Records are whole cache lines, and none is split at the end of the ring. */
 #define SP_RECORD_BYTES 64u
@@ -69,12 +73,12 @@ enum {
 /* Room for 8,000 small kernels; what does not fit waits in the application. */
 #define SP_COMMAND_RING_BYTES (UINT64_C(1) << 20)
 
-/* A record is at most half of the ring, so that one always fits into an empty ring. Argument blocks are
- * limited to a fraction of this (CL_DEVICE_MAX_PARAMETER_SIZE). */
+/* A record is at most half of the ring, so that one always fits into an empty ring. Argument blocks
+ * are limited to a fraction of this (CL_DEVICE_MAX_PARAMETER_SIZE). */
 #define SP_MAX_COMMAND_BYTES (SP_COMMAND_RING_BYTES / 2)
 
-/* Works in the ring or running. The completion ring holds the two records that each can have, so the process never
- * waits for room. */
+/* Works in the ring or running. The completion ring holds the two records that each can have, so
+ * the process never waits for room. */
 #define SP_MAX_IN_FLIGHT 4096u
 #define SP_COMPLETION_RECORDS (2u * SP_MAX_IN_FLIGHT)
 
@@ -101,9 +105,9 @@ enum {
 #define SP_PLACE_HOST 0xffffffffu
 
 struct sp_command {
-    uint32_t bytes; /* of the record: a multiple of SP_RECORD_BYTES */
-    uint16_t kind;  /* enum sp_command_kind */
-    uint16_t flags; /* SP_COMMAND_ */
+    uint32_t bytes;  /* of the record: a multiple of SP_RECORD_BYTES */
+    uint16_t kind;   /* enum sp_command_kind */
+    uint16_t flags;  /* SP_COMMAND_ */
     uint64_t number; /* counts works, from 1 */
     union {
         struct {
@@ -141,28 +145,28 @@ struct sp_command {
 enum sp_completion_kind { SP_COMPLETION_STARTED = 1, SP_COMPLETION_FINISHED = 2 };
 
 struct sp_completion {
-    uint64_t number; /* of the command */
-    uint32_t kind;   /* enum sp_completion_kind */
-    int32_t error;   /* 0, or a negative errno */
+    uint64_t number;           /* of the command */
+    uint32_t kind;             /* enum sp_completion_kind */
+    int32_t error;             /* 0, or a negative errno */
     uint64_t start_ns, end_ns; /* of timed works */
     uint64_t reserved[4];
 };
 
 _Static_assert(sizeof(struct sp_completion) == SP_RECORD_BYTES, "one cache line");
 
-/* The shared memory file. Every line of the first page has one writer (but for the two words that wake,
- * which the other side takes back to 0). Positions count up for ever; a place in the ring is a position
- * modulo its size. */
+/* The shared memory file. Every line of the first page has one writer (but for the two words that
+ * wake, which the other side takes back to 0). Positions count up for ever; a place in the ring is
+ * a position modulo its size. */
 struct sp_rings {
-    alignas(64) _Atomic uint64_t command_tail;       /* application: bytes written */
-    alignas(64) _Atomic uint64_t command_head;       /* process: bytes that it needs no more */
-    alignas(64) _Atomic uint64_t completion_tail;    /* process: records written */
-    alignas(64) atomic_uint process_sleeps;          /* futex: 1 while the process sleeps for commands */
-    alignas(64) atomic_uint application_sleeps;      /* 1: completions are told through the eventfd */
+    alignas(64) _Atomic uint64_t command_tail;    /* application: bytes written */
+    alignas(64) _Atomic uint64_t command_head;    /* process: bytes that it needs no more */
+    alignas(64) _Atomic uint64_t completion_tail; /* process: records written */
+    alignas(64) atomic_uint process_sleeps;     /* futex: 1 while the process sleeps for commands */
+    alignas(64) atomic_uint application_sleeps; /* 1: completions are told through the eventfd */
     /* What the process was about, for a report after its death. */
-    alignas(64) _Atomic uint64_t running;            /* number of the command; 0: none */
+    alignas(64) _Atomic uint64_t running; /* number of the command; 0: none */
     _Atomic uint64_t fault_address;
-    atomic_uint fault_signal;                        /* 0: none */
+    atomic_uint fault_signal; /* 0: none */
     alignas(4096) unsigned char commands[SP_COMMAND_RING_BYTES];
     alignas(4096) struct sp_completion completions[SP_COMPLETION_RECORDS];
 };

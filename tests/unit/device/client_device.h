@@ -1,4 +1,5 @@
-/* Works for devices of the client driver, through driver.h, with no OpenCL: what its tests share. */
+/* Works for devices of the client driver, through driver.h, with no OpenCL: what its tests share.
+ */
 #ifndef SP_TESTS_UNIT_CLIENT_DEVICE_H
 #define SP_TESTS_UNIT_CLIENT_DEVICE_H
 

@@ -1,5 +1,5 @@
-/* In place of samepage-device: says hello as it should, and answers the first command with nonsense of the kind that
- * SAMEPAGE_TEST_NONSENSE names. */
+/* In place of samepage-device: says hello as it should, and answers the first command with nonsense
+ * of the kind that SAMEPAGE_TEST_NONSENSE names. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>

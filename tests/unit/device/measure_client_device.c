@@ -1,5 +1,5 @@
-/* Prints the figures of docs/device-process.md: what a launch, a submit and a transfer cost through a
- * device process, beside the CPU device in this process and beside plain memcpy. Not a test. */
+/* Prints the figures of docs/device-process.md: what a launch, a submit and a transfer cost through
+ * a device process, beside the CPU device in this process and beside plain memcpy. Not a test. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +83,8 @@ static void measure_transfers(size_t mib)
         const char *name;
         unsigned device;
         uint32_t source, destination;
-    } kinds[] = {{"host to device", 0, 0, 1}, {"device to host", 0, 1, 0}, {"device to device", 1, 1, 2}};
+    } kinds[] = {
+        {"host to device", 0, 0, 1}, {"device to host", 0, 1, 0}, {"device to device", 1, 1, 2}};
     uint64_t times[ROUNDS];
     unsigned char *at = host_pages(64, granules);
     uint64_t touched = sp_time_ns();
@@ -96,7 +97,8 @@ static void measure_transfers(size_t mib)
         uint64_t first = 0;
         for (int i = 0; i < ROUNDS; i++) {
             uint64_t start = sp_time_ns();
-            if (transfer(devices[kinds[k].device], at, bytes, kinds[k].source, kinds[k].destination))
+            if (transfer(devices[kinds[k].device], at, bytes, kinds[k].source,
+                         kinds[k].destination))
                 printf("failed\n");
             times[i] = sp_time_ns() - start;
             if (i == 0)

@@ -18,9 +18,11 @@ static const char source[] =
     "__global int counter = 41;\n"
     "kernel void nothing(void) {}\n"
     "kernel void add(global int *data, int value) { data[get_global_id(0)] += value; }\n"
-    "kernel void lookup(global int *data) { size_t i = get_global_id(0); data[i] = table[i & 3]; }\n"
+    "kernel void lookup(global int *data) { size_t i = get_global_id(0); data[i] = table[i & 3]; "
+    "}\n"
     "kernel void count(global int *data) { if (get_global_id(0) == 0) *data = ++counter; }\n"
-    "kernel void wide(global int *data, int16 values) { data[0] = values.s0; data[1] = values.sf; }\n"
+    "kernel void wide(global int *data, int16 values) { data[0] = values.s0; data[1] = values.sf; "
+    "}\n"
     "kernel void sum(global int *data, local int *scratch) {\n"
     "  size_t l = get_local_id(0); scratch[l] = data[get_global_id(0)];\n"
     "  barrier(CLK_LOCAL_MEM_FENCE);\n"
@@ -163,8 +165,8 @@ static void rectangles_and_patterns(void **state)
     assert_int_equal(transfer(first, at, 2 * GRANULE, 1, 0), 0);
     for (size_t z = 0; z < 4; z++)
         for (size_t y = 0; y < 7; y++)
-            assert_memory_equal(at + GRANULE + z * 64 * 8 + y * 64,
-                                before + z * 128 * 16 + y * 128, 30);
+            assert_memory_equal(at + GRANULE + z * 64 * 8 + y * 64, before + z * 128 * 16 + y * 128,
+                                30);
     for (unsigned i = 0; i < 1280; i++)
         assert_int_equal(at[i], i % 128 + 1);
     assert_int_equal(at[1280], before[1280]);
@@ -244,7 +246,8 @@ static void bad_code_is_refused(void **state)
     first->ops->unload(NULL);
 }
 
-/* --- Many works ---------------------------------------------------------------------------------- */
+/* --- Many works ----------------------------------------------------------------------------------
+ */
 
 static atomic_uint starts;
 
@@ -334,7 +337,8 @@ static void rings_wrap(void **state)
     assert_int_equal(unbind(first, at, GRANULE), 0);
 }
 
-/* --- Calls that submit and wait ------------------------------------------------------------------ */
+/* --- Calls that submit and wait ------------------------------------------------------------------
+ */
 
 struct chain {
     struct gated gated; /* first */

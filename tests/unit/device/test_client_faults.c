@@ -1,5 +1,5 @@
-/* Device processes that die: by a crash, by SIGKILL, by the time limit, with their application. What they
- * take with them is reported, all else goes on, and the next process does new work. */
+/* Device processes that die: by a crash, by SIGKILL, by the time limit, with their application.
+ * What they take with them is reported, all else goes on, and the next process does new work. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -193,8 +193,8 @@ static void peers_find_the_new_memory(void **state)
     assert_int_equal(losses_of(second), 0);
 }
 
-/* Works go on from several threads while the process is killed again and again: each is finished once,
- * and what is finished without an error was done. */
+/* Works go on from several threads while the process is killed again and again: each is finished
+ * once, and what is finished without an error was done. */
 static atomic_uint finishes;
 static atomic_bool is_over;
 
@@ -276,8 +276,8 @@ static void a_forked_child_has_no_devices(void **state)
         unsigned char *at = (unsigned char *)(uintptr_t)GRANULE;
         struct sp_code *none;
         int wrong = bind(first, at, GRANULE, false) != -EIO;
-        wrong |= first->ops->load(first, "x", 1, code.program.info, code.object.kernels, 1, &none) !=
-                 -EIO;
+        wrong |= first->ops->load(first, "x", 1, code.program.info, code.object.kernels, 1,
+                                  &none) != -EIO;
         first->ops->unload(code.code);
         _exit(wrong);
     }
@@ -307,12 +307,13 @@ static void dying_at_once_three_times_is_the_end(void **state)
     assert_is_usable(first, &code);
 }
 
-/* --- Applications that end ----------------------------------------------------------------------- */
+/* --- Applications that end -----------------------------------------------------------------------
+ */
 
 enum how { IS_KILLED, EXITS, LEAVES_A_CHILD };
 
-/* This program in a process of its own: starts a kernel that never ends, tells the numbers of the device
- * processes, and then does as `how` says. */
+/* This program in a process of its own: starts a kernel that never ends, tells the numbers of the
+ * device processes, and then does as `how` says. */
 
 static _Noreturn void be_application(enum how how, int tell)
 {

@@ -1,5 +1,6 @@
-/* What comes out of a device process is foreign input: nonsense in the completion ring, in messages and in the hello
- * ends the process, and every work is still finished exactly once. And what SAMEPAGE_DEVICES says. */
+/* What comes out of a device process is foreign input: nonsense in the completion ring, in messages
+ * and in the hello ends the process, and every work is still finished exactly once. And what
+ * SAMEPAGE_DEVICES says. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,8 @@
 #include "device/client/client.h"
 #include "unit/unit.h"
 
-/* --- The table of works in flight ---------------------------------------------------------------- */
+/* --- The table of works in flight ----------------------------------------------------------------
+ */
 
 static uint32_t random_state = 1;
 
@@ -147,10 +149,11 @@ static void a_garbage_head_is_survived(void **state)
     free(rings);
 }
 
-/* --- A process that talks nonsense --------------------------------------------------------------- */
+/* --- A process that talks nonsense ---------------------------------------------------------------
+ */
 
-/* This program again, with a device whose process is the fake one. The works fail, the device is lost once for each process, and
- * after three of them it is given up. */
+/* This program again, with a device whose process is the fake one. The works fail, the device is
+ * lost once for each process, and after three of them it is given up. */
 static int be_application(const char *kind)
 {
     struct gated gated;
@@ -176,7 +179,7 @@ static int be_application(const char *kind)
 static void nonsense_ends_the_process(void **state)
 {
     (void)state;
-    static const char *const kinds[] = {"tail", "number", "kind",  "twice",
+    static const char *const kinds[] = {"tail",  "number",  "kind",  "twice",
                                         "rings", "message", "hello", "memory"};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         int status;
@@ -191,7 +194,8 @@ static void nonsense_ends_the_process(void **state)
     }
 }
 
-/* --- SAMEPAGE_DEVICES ---------------------------------------------------------------------------- */
+/* --- SAMEPAGE_DEVICES ----------------------------------------------------------------------------
+ */
 
 static void selections_are_read(void **state)
 {
@@ -218,8 +222,16 @@ static void wrong_words_are_ignored(void **state)
 {
     (void)state;
     static const char *const words[] = {
-        "gpu", "virtual:0", "virtual:x", "virtual:16", "virtual:-1", "mem=1G", "threads=2",
-        ",,", "CPU", "virtual:1x",
+        "gpu",
+        "virtual:0",
+        "virtual:x",
+        "virtual:16",
+        "virtual:-1",
+        "mem=1G",
+        "threads=2",
+        ",,",
+        "CPU",
+        "virtual:1x",
         "a word that is longer than any word could be and that goes on and on and on and on and on",
     };
     struct sp_selection selection;
@@ -227,8 +239,9 @@ static void wrong_words_are_ignored(void **state)
         sp_selection_parse(words[i], &selection);
         assert_true(!selection.has_cpu && selection.num_virtual == 0);
     }
-    static const char *const numbers[] = {"mem=", "mem=0", "mem=1K", "mem=1GB", "mem=-5M",
-                                          "mem=99999999999T", "threads=0", "threads=9999"};
+    static const char *const numbers[] = {"mem=",      "mem=0",       "mem=1K",
+                                          "mem=1GB",   "mem=-5M",     "mem=99999999999T",
+                                          "threads=0", "threads=9999"};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         char text[64];
         snprintf(text, sizeof text, "virtual,%s", numbers[i]);

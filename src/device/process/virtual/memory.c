@@ -1,15 +1,16 @@
-/* The memory of a virtual device: a memory file as large as the window, of which only bound granules have pages.
+/* The memory of a virtual device: a memory file as large as the window, of which only bound
+ * granules have pages.
  *
- * It is mapped twice: granule by granule at the shared addresses, where kernels see it (bind), and as a whole at an alias,
- * through which transfers copy; so a transfer never touches the address that may mean another memory
- * elsewhere. Peers map the same file at aliases of their own.
+ * It is mapped twice: granule by granule at the shared addresses, where kernels see it (bind), and
+ * as a whole at an alias, through which transfers copy; so a transfer never touches the address
+ * that may mean another memory elsewhere. Peers map the same file at aliases of their own.
  *
- * Invariant: a granule is UNBOUND (inaccessible, no page in the file), PRIVATE (the file's pages) or HOME
- * (the host's pages, none in the file); `used` counts the PRIVATE ones.
+ * Invariant: a granule is UNBOUND (inaccessible, no page in the file), PRIVATE (the file's pages)
+ * or HOME (the host's pages, none in the file); `used` counts the PRIVATE ones.
  *
- * Only the loop thread comes here, but for the table of peers, which the control thread fills under a lock. A
- * transfer from a memory that is newer than what the table has waits: its message was sent before the
- * command was, and the control thread is about to read it.
+ * Only the loop thread comes here, but for the table of peers, which the control thread fills under
+ * a lock. A transfer from a memory that is newer than what the table has waits: its message was
+ * sent before the command was, and the control thread is about to read it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -87,8 +88,8 @@ void sp_virtual_memory_peer(uint32_t index, uint32_t generation, int file)
     struct peer *peer = &memory.peers[index];
     unsigned char *before = peer->alias;
     *peer = (struct peer){.alias = alias, .generation = generation};
-    /* The loop thread may be copying from the old memory. Dead memory is taken out from under it: what it still
-     * reads is zero, and nobody waits for the result. */
+    /* The loop thread may be copying from the old memory. Dead memory is taken out from under it:
+     * what it still reads is zero, and nobody waits for the result. */
     if (before)
         mmap(before, memory.setup.window_bytes, PROT_READ,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
@@ -215,9 +216,8 @@ int sp_virtual_memory_ends(const struct sp_command *transfer, void **dst, const 
     }
     if (destination != SP_PLACE_OWN || source == SP_PLACE_OWN)
         return -EINVAL;
-    unsigned char *from = source == SP_PLACE_HOST
-                              ? memory.setup.host
-                              : peer_alias(source, transfer->range.generation);
+    unsigned char *from = source == SP_PLACE_HOST ? memory.setup.host
+                                                  : peer_alias(source, transfer->range.generation);
     if (!from)
         return -ENODEV;
     *src = from + offset;

@@ -1,10 +1,12 @@
 /* The virtual device: kernels, copies and fills run by the CPU driver, in this process.
  *
- * Commands are run one after another, each to its end. What the CPU driver takes for light is run at
- * once on the loop thread, without its pool: that is the common tiny kernel, whose launch then costs no wake-up.
+ * Commands are run one after another, each to its end. What the CPU driver takes for light is run
+ * at once on the loop thread, without its pool: that is the common tiny kernel, whose launch then
+ * costs no wake-up.
  *
  * The threads of the pool block all signals, as they must in an application. Here a crash should be
- * reported (fault.c), so each of them is made to run one work that unblocks what stands for a crash.
+ * reported (fault.c), so each of them is made to run one work that unblocks what stands for a
+ * crash.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -39,7 +41,8 @@ static struct {
     size_t block_bytes;
 } virtual;
 
-/* --- The pool's threads -------------------------------------------------------------------------- */
+/* --- The pool's threads --------------------------------------------------------------------------
+ */
 
 struct rendezvous {
     pthread_mutex_t lock;
@@ -48,7 +51,8 @@ struct rendezvous {
     bool is_over;
 };
 
-/* On a thread of the pool: holds it until all others hold one of these too, so that each has exactly one. */
+/* On a thread of the pool: holds it until all others hold one of these too, so that each has
+ * exactly one. */
 static void prepare_thread(void *argument)
 {
     struct rendezvous *all = argument;
@@ -120,7 +124,8 @@ static int start(const struct sp_backend_setup *setup, int *memory_file)
     return prepare_threads();
 }
 
-/* --- Code ---------------------------------------------------------------------------------------- */
+/* --- Code ----------------------------------------------------------------------------------------
+ */
 
 static void unload(void *loaded)
 {
@@ -161,7 +166,8 @@ err:
     return error;
 }
 
-/* --- Commands ------------------------------------------------------------------------------------ */
+/* --- Commands ------------------------------------------------------------------------------------
+ */
 
 static void open_gate(struct sp_work *work, int error)
 {
@@ -187,14 +193,15 @@ static int run(const struct sp_command *command, struct sp_work *work)
     return atomic_load_explicit(&work->driver.error, memory_order_relaxed);
 }
 
-/* The argument block at a place that is aligned as the kernel's code expects; NULL when out of memory. */
+/* The argument block at a place that is aligned as the kernel's code expects; NULL when out of
+ * memory. */
 static unsigned char *place_args(const struct sp_command *command, uint32_t align)
 {
     const unsigned char *args = command->kernel.args;
     if (((uintptr_t)args & (align - 1)) == 0)
         return (unsigned char *)args;
-    size_t bytes = (command->kernel.args_bytes + SP_CPU_SCRATCH_ALIGN) &
-                   ~(size_t)(SP_CPU_SCRATCH_ALIGN - 1);
+    size_t bytes =
+        (command->kernel.args_bytes + SP_CPU_SCRATCH_ALIGN) & ~(size_t)(SP_CPU_SCRATCH_ALIGN - 1);
     if (bytes > virtual.block_bytes) {
         free(virtual.block);
         virtual.block = aligned_alloc(SP_CPU_SCRATCH_ALIGN, bytes);

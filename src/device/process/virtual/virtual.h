@@ -23,8 +23,8 @@ int sp_virtual_memory_unbind(uint64_t start, uint64_t bytes);
 /* Whether all of [address, address + bytes) is bound. */
 bool sp_virtual_memory_is_bound(uint64_t address, uint64_t bytes);
 
-/* The two ends of a transfer, in aliases. 0; -EFAULT where this device's end has no private backing; -ENODEV where the
- * other device's memory cannot be reached; -EINVAL. */
+/* The two ends of a transfer, in aliases. 0; -EFAULT where this device's end has no private
+ * backing; -ENODEV where the other device's memory cannot be reached; -EINVAL. */
 int sp_virtual_memory_ends(const struct sp_command *transfer, void **dst, const void **src);
 
 #endif
