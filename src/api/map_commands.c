@@ -14,6 +14,7 @@
 #include "api/range.h"
 #include "api/transfer.h"
 #include "runtime/command.h"
+#include "svm/watched_map.h"
 #include "util/alloc.h"
 
 #define WRITE_FLAGS ((cl_map_flags)(CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION))
@@ -63,21 +64,27 @@ static bool has_own_bytes(const struct _cl_mem *buffer)
 struct host_copy {
     void *dst;
     const void *src;
-    size_t bytes; /* 0: nothing */
+    size_t bytes;         /* 0: nothing */
+    const void *unmapped; /* where the map began that ends; NULL for a map */
 };
 
 static cl_int copy_at_end(struct sp_command *command, cl_int status)
 {
     const struct host_copy *copy = command->data;
-    if (status >= 0 && copy->bytes)
+    if (status < 0)
+        return status;
+    if (copy->bytes)
         memcpy(copy->dst, copy->src, copy->bytes);
+    if (copy->unmapped)
+        sp_watched_map_end(command->event.context->arena, copy->unmapped);
     return status;
 }
 
-static void set_copy(struct sp_command *command, void *dst, const void *src, size_t bytes)
+static void set_copy(struct sp_command *command, void *dst, const void *src, size_t bytes,
+                     const void *unmapped)
 {
     struct host_copy *copy = command->extra;
-    *copy = (struct host_copy){dst, src, bytes};
+    *copy = (struct host_copy){dst, src, bytes, unmapped};
     command->data = copy;
     command->complete = copy_at_end;
 }
@@ -130,9 +137,11 @@ static cl_int map_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
 
     sp_command_use(command, &buffer->object);
     command->is_for_host = true;
-    sp_command_touch(command, bytes, size, sp_map_access(flags));
+    /* What the host writes behind its own pointer comes with the unmap. */
+    sp_command_touch(command, bytes, size,
+                     has_own_bytes(buffer) ? SP_ACCESS_READ : sp_map_access(flags));
     if (has_own_bytes(buffer) && !(flags & CL_MAP_WRITE_INVALIDATE_REGION))
-        set_copy(command, *pointer, bytes, size);
+        set_copy(command, *pointer, bytes, size, NULL);
     error = sp_command_enqueue(command, num_events, events, blocking, event);
     if (error && (mapping = take_mapping(buffer, *pointer)))
         free(mapping); /* a blocking map that failed has mapped nothing */
@@ -186,7 +195,9 @@ cl_int CL_API_CALL clEnqueueUnmapMemObject(cl_command_queue command_queue, cl_me
         char *bytes = (char *)memobj->address +
                       ((char *)mapping->pointer - (char *)memobj->host_ptr);
         sp_command_touch(command, bytes, mapping->size, SP_ACCESS_DISCARD);
-        set_copy(command, bytes, mapping->pointer, mapping->size);
+        set_copy(command, bytes, mapping->pointer, mapping->size, NULL);
+    } else {
+        set_copy(command, NULL, NULL, 0, mapping->pointer);
     }
     free(mapping);
     return sp_command_enqueue(command, num_events_in_wait_list, event_wait_list, false, event);

@@ -12,6 +12,7 @@
 #include "api/transfer.h"
 #include "runtime/command.h"
 #include "svm/heap.h"
+#include "svm/watched_map.h"
 
 #define ACCESS_FLAGS ((cl_svm_mem_flags)(CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY))
 #define SVM_FLAGS ((cl_svm_mem_flags)(CL_MEM_SVM_FINE_GRAIN_BUFFER | CL_MEM_SVM_ATOMICS))
@@ -220,6 +221,13 @@ cl_int CL_API_CALL clEnqueueSVMMap(cl_command_queue command_queue, cl_bool block
                               event);
 }
 
+static cl_int complete_unmap(struct sp_command *command, cl_int status)
+{
+    if (status >= 0)
+        sp_watched_map_end(command->event.context->arena, command->data);
+    return status;
+}
+
 cl_int CL_API_CALL clEnqueueSVMUnmap(cl_command_queue command_queue, void *svm_ptr,
                                      cl_uint num_events_in_wait_list,
                                      const cl_event *event_wait_list, cl_event *event)
@@ -237,6 +245,8 @@ cl_int CL_API_CALL clEnqueueSVMUnmap(cl_command_queue command_queue, void *svm_p
     if (!command)
         return CL_OUT_OF_HOST_MEMORY;
     command->is_for_host = true;
+    command->data = svm_ptr;
+    command->complete = complete_unmap;
     return sp_command_enqueue(command, num_events_in_wait_list, event_wait_list, false, event);
 }
 

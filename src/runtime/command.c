@@ -434,6 +434,8 @@ static bool begin_ranges(struct sp_command *command)
         return true;
     command->coherence.ready = ranges_ready;
     command->coherence.is_strict = !command->has_work;
+    command->coherence.is_map =
+        command->event.type == CL_COMMAND_SVM_MAP || command->event.type == CL_COMMAND_MAP_BUFFER;
     sp_coherence_begin(&command->coherence, context->arena, device->agent);
     return atomic_exchange_explicit(&command->begin_state, READY_GOES_ON, memory_order_acq_rel) ==
            BEGIN_GOES_ON;

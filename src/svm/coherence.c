@@ -17,6 +17,7 @@
 
 #include "svm/region.h"
 #include "svm/trace.h"
+#include "svm/watched_map.h"
 #include "svm/window.h"
 #include "util/alloc.h"
 #include "util/time.h"
@@ -653,8 +654,7 @@ void sp_region_written(struct sp_arena *arena, const void *address, size_t bytes
     sp_arena_end_use(region);
 }
 
-/* The agent has the only current copy now of what it changed. The range may have to be split for that, which needs
- * memory; it must not be given up. */
+/* What was to be changed is changed, or will be by the host until it unmaps. */
 static void note_changes(struct sp_coherence *coherence)
 {
     for (unsigned i = 0; i < coherence->count; i++) {
@@ -662,10 +662,11 @@ static void note_changes(struct sp_coherence *coherence)
         struct sp_region *region = range->region;
         if (range->access == SP_ACCESS_READ || region->path != SP_PATH_PRIVATE)
             continue;
-        pthread_mutex_lock(&region->lock);
-        while (sp_directory_written(&region->directory, range->first, range->end,
-                                    coherence->agent))
+        /* What is overwritten as a whole is not worth watching. */
+        if (coherence->is_map && range->access == SP_ACCESS_READ_WRITE && sp_watched_map_begin(region, range->first, range->end))
             continue;
+        pthread_mutex_lock(&region->lock);
+        sp_region_note_written(region, range->first, range->end, coherence->agent);
         pthread_mutex_unlock(&region->lock);
     }
 }

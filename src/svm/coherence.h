@@ -37,6 +37,7 @@ struct sp_coherence {
     unsigned count, capacity;
     uint32_t agent;
     bool is_strict;              /* waits for the copies that the agent itself makes, too */
+    bool is_map;                 /* the host changes the ranges after the end, until it unmaps them */
     unsigned next;               /* the range to acquire next */
     atomic_uint waiting_for;     /* copies that must end first, plus one while the start goes on */
     atomic_int error;            /* 0 or the first error */

@@ -15,6 +15,7 @@
 #include "svm/heap.h"
 #include "svm/region.h"
 #include "svm/trace.h"
+#include "svm/watched_map.h"
 #include "svm/window.h"
 #include "util/alloc.h"
 
@@ -110,6 +111,7 @@ static void destroy_region(struct sp_region *region)
 {
     if (!region)
         return;
+    sp_watched_maps_drop(region);
     sp_directory_finish(&region->directory);
     pthread_mutex_destroy(&region->lock);
     free(region);

@@ -14,6 +14,7 @@
 
 struct sp_copy;
 struct sp_span;
+struct sp_watched_map;
 
 struct sp_region {
     unsigned char *start;
@@ -30,6 +31,17 @@ struct sp_region {
     pthread_mutex_t lock;
     struct sp_directory directory; /* private path only */
     struct sp_copy *copies;        /* under way */
+    struct sp_watched_map *maps;   /* the host's maps for writing whose pages are watched */
+    bool is_dense;                 /* the last such map was written densely: the next is not watched */
 };
+
+/* `agent` has the only current copy now of a range. It may have to be split for that, which needs memory; it
+ * must not be given up. With the region's lock held. */
+static inline void sp_region_note_written(struct sp_region *region, uint64_t first, uint64_t end,
+                                          uint32_t agent)
+{
+    while (sp_directory_written(&region->directory, first, end, agent))
+        continue;
+}
 
 #endif

@@ -10,7 +10,9 @@
 
 #include "svm/coherence.h"
 #include "svm/heap.h"
+#include "svm/hostwatch.h"
 #include "svm/region.h"
+#include "svm/watched_map.h"
 #include "unit.h"
 
 enum { DEVICES = 2, LIMIT_GRANULES = 4 };
@@ -266,6 +268,55 @@ static void a_part_moves_alone(void **state)
     sp_arena_destroy(arena);
 }
 
+static void do_nothing(struct use *use)
+{
+    (void)use;
+}
+
+static void map_for_writing(struct sp_arena *arena, unsigned char *start, size_t bytes)
+{
+    struct use use = {.start = start, .bytes = bytes, .function = do_nothing};
+    use.coherence.is_map = true;
+    assert_int_equal(run_use(arena, &use, SP_AGENT_HOST, SP_ACCESS_READ_WRITE), 0);
+}
+
+/* What moves to a device after the host mapped 4 MiB for writing and wrote one page, or all. */
+static void only_written_pages_move_after_a_map(void **state)
+{
+    (void)state;
+    enum { BYTES = 4 << 20, PAGE = 4096 };
+    if (sp_hostwatch_init() == SP_HOSTWATCH_NONE)
+        skip();
+    struct sp_arena *arena = new_arena();
+    unsigned char *start = sp_arena_alloc(arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    write_value(arena, 1, start, BYTES, 1);
+
+    map_for_writing(arena, start, BYTES);
+    sp_watched_map_end(arena, start);
+    uint64_t before = fakes[0].copied_bytes;
+    read_value(arena, 1, start, BYTES, 1);
+    assert_int_equal(fakes[0].copied_bytes - before, 0);
+
+    map_for_writing(arena, start, BYTES);
+    memset(start + 7 * PAGE, 2, PAGE);
+    sp_watched_map_end(arena, start);
+    before = fakes[0].copied_bytes;
+    read_value(arena, 1, start + 7 * PAGE, PAGE, 2);
+    read_value(arena, 1, start, 7 * PAGE, 1);
+    read_value(arena, 1, start + 8 * PAGE, BYTES - 8 * PAGE, 1);
+    assert_int_equal(fakes[0].copied_bytes - before, PAGE);
+
+    for (unsigned char round = 3; round < 6; round++) { /* densely: watched, then not, then watched */
+        map_for_writing(arena, start, BYTES);
+        memset(start, round, BYTES);
+        sp_watched_map_end(arena, start);
+        read_value(arena, 1, start, BYTES, round);
+        read_value(arena, 2, start, BYTES, round);
+    }
+    map_for_writing(arena, start, BYTES);
+    sp_arena_destroy(arena); /* still mapped */
+}
+
 static void what_is_not_used_is_evicted_and_comes_back(void **state)
 {
     (void)state;
@@ -433,6 +484,7 @@ int main(void)
         cmocka_unit_test(what_one_writes_all_others_read),
         cmocka_unit_test(reading_again_moves_nothing),
         cmocka_unit_test(a_part_moves_alone),
+        cmocka_unit_test(only_written_pages_move_after_a_map),
         cmocka_unit_test(what_is_not_used_is_evicted_and_comes_back),
         cmocka_unit_test(more_than_fits_at_once_is_an_error),
         cmocka_unit_test(a_death_loses_only_what_it_alone_held),

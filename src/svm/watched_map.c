@@ -1,0 +1,119 @@
+/* See watched_map.h. A map that turns out to have been written densely is not worth watching, and the next one of
+ * that region is then moved whole (reference figures in docs/host-watching.md).
+ */
+#include "svm/watched_map.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "svm/hostwatch.h"
+#include "svm/region.h"
+#include "svm/trace.h"
+#include "svm/window.h"
+#include "util/alloc.h"
+
+/* Smaller maps are cheaper to move whole than to watch: arming and collecting take 20 us at least, in which 200 KiB
+ * are copied (docs/host-watching.md). */
+#define WATCH_MIN_BYTES (UINT64_C(1) << 20)
+
+/* A map that was written in more than one of so many of its bytes is moved whole the next time: each watched page
+ * costs 1 us when it is written, 4 KiB 0.4 us to copy. */
+#define WATCH_DENSE_SHARE 4u
+
+struct sp_watched_map {
+    struct sp_watched_map *next;
+    struct sp_region *region;
+    struct sp_hostwatch *watch;
+    uint64_t first, end;
+    uint64_t written; /* bytes, while it is collected */
+};
+
+static size_t page_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+bool sp_watched_map_begin(struct sp_region *region, uint64_t first, uint64_t end)
+{
+    /* Only a region with pages of its own, and from a page's start. */
+    if (region->span->blocks || first % page_bytes() || end - first < WATCH_MIN_BYTES ||
+        sp_hostwatch_init() == SP_HOSTWATCH_NONE)
+        return false;
+    pthread_mutex_lock(&region->lock);
+    bool is_dense = region->is_dense;
+    region->is_dense = false;
+    pthread_mutex_unlock(&region->lock);
+    struct sp_watched_map *map = is_dense ? NULL : sp_alloc(sizeof *map);
+    if (!map)
+        return false;
+    map->region = region;
+    map->first = first;
+    map->end = end;
+    if (sp_hostwatch_arm(region->start + first, end - first, &map->watch)) {
+        free(map);
+        return false;
+    }
+    pthread_mutex_lock(&region->lock);
+    map->next = region->maps;
+    region->maps = map;
+    pthread_mutex_unlock(&region->lock);
+    return true;
+}
+
+static void ignore_written(void *data, uint64_t first, uint64_t end)
+{
+    (void)data;
+    (void)first;
+    (void)end;
+}
+
+void sp_watched_maps_drop(struct sp_region *region)
+{
+    while (region->maps) {
+        struct sp_watched_map *map = region->maps;
+        region->maps = map->next;
+        sp_hostwatch_collect(map->watch, ignore_written, NULL);
+        free(map);
+    }
+}
+
+static void take_written(void *data, uint64_t first, uint64_t end)
+{
+    struct sp_watched_map *map = data;
+    first += map->first;
+    end += map->first;
+    if (end > map->end)
+        end = map->end;
+    map->written += end - first;
+    sp_region_note_written(map->region, first, end, SP_AGENT_HOST);
+}
+
+void sp_watched_map_end(struct sp_arena *arena, const void *address)
+{
+    struct sp_region *region = sp_arena_is_shared(arena) ? sp_arena_use(arena, address) : NULL;
+    if (!region)
+        return;
+    uint64_t first = (uint64_t)((const unsigned char *)address - region->start);
+    pthread_mutex_lock(&region->lock);
+    struct sp_watched_map **link = &region->maps, *map;
+    while (*link && (*link)->first != first)
+        link = &(*link)->next;
+    map = *link;
+    if (map) {
+        *link = map->next;
+        sp_hostwatch_collect(map->watch, take_written, map);
+        /* What the last page shares with nobody else is not watched: it is taken for written. */
+        uint64_t rest = map->end & ~(uint64_t)(page_bytes() - 1);
+        if (rest < map->end)
+            sp_region_note_written(region, rest, map->end, SP_AGENT_HOST);
+        region->is_dense = map->written > (map->end - map->first) / WATCH_DENSE_SHARE;
+        if (sp_trace_is_on)
+            sp_trace_instant(SP_TRACE_AGENT(SP_AGENT_HOST), "directory", "unmap",
+                             "\"agent\":0,\"bytes\":%llu,\"moved\":%llu,\"region\":\"%p\"",
+                             (unsigned long long)(map->end - map->first),
+                             (unsigned long long)map->written, (void *)region->start);
+    }
+    pthread_mutex_unlock(&region->lock);
+    free(map);
+    sp_arena_end_use(region);
+}
