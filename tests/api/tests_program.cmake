@@ -10,6 +10,7 @@ set(SP_API_TESTS_PROGRAM
   kernel_suggested_size
   kernel_svm_args
   kernel_task_native
+  kernel_division
   kernel_zero_size
   program_async
   program_attached_kernels

@@ -6,6 +6,7 @@
 #include "compiler/cc/link.h"
 
 #include "compiler/cc/describe.h"
+#include "compiler/cc/division.h"
 #include "compiler/cc/layout.h"
 #include "compiler/cc/module.h"
 #include "compiler/cc/target.h"
@@ -292,6 +293,7 @@ static enum sp_cc_status inline_all(LLVMContextRef context, LLVMModuleRef progra
         if (!LLVMIsDeclaration(v))
             LLVMSetLinkage(v, LLVMInternalLinkage);
     }
+    sp_cc_guard_divisions(program);
     error = sp_ir_run_passes(program, "always-inline,globaldce", NULL);
     if (error) {
         sp_cc_text_format(log, "error: %s\n", error);
