@@ -19,7 +19,7 @@ static const char help[] =
     "  samepage-cc --compile FILE.cl -o FILE.bc [option...]     OpenCL C to bitcode\n"
     "  samepage-cc --link FILE.bc... -o FILE.ir [option...]     bitcode to a program; prints its "
     "kernels\n"
-    "  samepage-cc --code FILE.ir -o FILE.so [--kernel NAME]... [--local X,Y,Z] [option...]\n"
+    "  samepage-cc --code FILE.ir -o FILE.so --kernel NAME... [--local X,Y,Z] [option...]\n"
     "                                                           a program to a shared object\n"
     "  samepage-cc --make-library FILE.bc... -o FILE.bc         bitcode to a library for --link\n"
     "  samepage-cc --help | --version\n"
@@ -161,6 +161,10 @@ static int generate(const struct arguments *arguments, struct sp_cc_text *log)
     struct sp_cc_code code = {.kernels = arguments->kernels, .options = arguments->options};
     struct sp_cc_text ir = {0}, object = {0};
     int result = 1;
+    if (!code.kernels.count) {
+        sp_cc_text_format(log, "error: no kernel is named; add --kernel NAME\n");
+        return 1;
+    }
     memcpy(code.local_size, arguments->local_size, sizeof(code.local_size));
     struct sp_kernel_code *kernels = sp_cc_allocate(code.kernels.count * sizeof(*kernels));
     if (!read_input(arguments->inputs.items[0], &ir)) {
