@@ -3,6 +3,7 @@
  * main.c        starts one process for each platform and round, and prints the table of medians
  * api_rows.c    what calls cost: discovery, builds, launches, allocation, mapping
  * kernel_rows.c what kernels reach, each result checked before its time counts
+ * device_rows.c what sharing between devices costs
  * reference.c   the same loops in C with OpenMP
  */
 #ifndef SP_BENCH_H
@@ -51,6 +52,9 @@ void bench_discovery(struct bench *bench);
 void bench_build(struct bench *bench);
 void bench_api_rows(struct bench *bench);
 void bench_kernel_rows(struct bench *bench);
+
+/* Rows of sharing between devices with memory of their own; Samepage alone. Sets up everything itself. */
+void bench_device_rows(void);
 
 /* Rows of the plain C loops; no platform is used. */
 void bench_reference_rows(void);

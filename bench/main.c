@@ -121,7 +121,7 @@ static void remove_tree(const char *path)
 }
 
 /* One process of one platform. False: it failed, and said why. */
-static bool run_column(int column)
+static bool run_process(int column, const char *mode)
 {
     int ends[2];
     char cache[] = "/tmp/samepage-bench-XXXXXX";
@@ -141,8 +141,9 @@ static bool run_column(int column)
         bool is_reference = !columns[column].vendor_file[0];
         if (!is_reference)
             setenv("OCL_ICD_VENDORS", columns[column].vendor_file, 1);
-        execl("/proc/self/exe", "samepage-bench", is_reference ? "--reference" : "--measure",
-              (char *)NULL);
+        if (!strcmp(mode, "--devices"))
+            setenv("SAMEPAGE_DEVICES", "cpu,virtual:2,mem=1G", 1);
+        execl("/proc/self/exe", "samepage-bench", mode, (char *)NULL);
         _exit(127);
     }
     close(ends[1]);
@@ -155,6 +156,16 @@ static bool run_column(int column)
     waitpid(child, &status, 0);
     remove_tree(cache);
     return status == 0;
+}
+
+static bool run_column(int column)
+{
+    if (!columns[column].vendor_file[0])
+        return run_process(column, "--reference");
+    bool is_good = run_process(column, "--measure");
+    if (strstr(columns[column].vendor_file, "samepage.icd"))
+        is_good = run_process(column, "--devices") && is_good;
+    return is_good;
 }
 
 static void add_vendor_files(const char *folder)
@@ -200,6 +211,10 @@ int main(int argc, char **argv)
         return measure(false);
     if (argc > 1 && !strcmp(argv[1], "--reference"))
         return measure(true);
+    if (argc > 1 && !strcmp(argv[1], "--devices")) {
+        bench_device_rows();
+        return 0;
+    }
     const char *folder = getenv("OCL_ICD_VENDORS");
     if (argc > 1 && argv[1][0] == '-') {
         printf("Usage: samepage-bench [PLATFORM]\n"

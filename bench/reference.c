@@ -3,6 +3,7 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "bench.h"
 
@@ -51,6 +52,36 @@ static void copy_all(void *data)
         size_t offset = share * (size_t)omp_get_thread_num();
         memcpy(sides[0] + offset, sides[1] + offset, share);
     }
+}
+
+#define SHARED_BYTES ((size_t)64 << 20)
+
+static void copy_shared(void *data)
+{
+    char **sides = data;
+#pragma omp parallel
+    {
+        size_t share = SHARED_BYTES / (size_t)omp_get_num_threads();
+        size_t offset = share * (size_t)omp_get_thread_num();
+        memcpy(sides[0] + offset, sides[1] + offset, share);
+    }
+}
+
+/* memcpy between two shared mappings: what a hop between two virtual devices can reach. */
+static double shared_copy_rate(void)
+{
+    char *sides[2];
+    for (int i = 0; i < 2; i++) {
+        sides[i] = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                        0);
+        if (sides[i] == MAP_FAILED)
+            abort();
+        memset(sides[i], 1, SHARED_BYTES);
+    }
+    double rate = (double)SHARED_BYTES / median_seconds(copy_shared, sides) * 1e-9;
+    munmap(sides[0], SHARED_BYTES);
+    munmap(sides[1], SHARED_BYTES);
+    return rate;
 }
 
 #define TRIAD_N (1 << 24)
@@ -196,6 +227,7 @@ void bench_reference_rows(void)
     bench_row("fill 256 MiB", COPY_BYTES / median_seconds(fill_all, m[0]) * 1e-9, "GB/s");
     bench_row("copy 256 MiB", COPY_BYTES / median_seconds(copy_all, m) * 1e-9, "GB/s");
     free_all(m, 2);
+    bench_row("hop between devices, 64 MiB", shared_copy_rate(), "GB/s");
 
     for (int i = 0; i < 3; i++)
         m[i] = pages(TRIAD_N * 4);

@@ -1,0 +1,153 @@
+/* What sharing between devices with memory of their own costs: two virtual devices in one context. Only for
+ * Samepage; the process is started with SAMEPAGE_DEVICES=cpu,virtual:2.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "bench.h"
+
+#define REPEATS 9
+#define LARGE_BYTES ((size_t)256 << 20)
+#define HOP_BYTES ((size_t)64 << 20)
+
+static cl_command_queue queues[3];
+static cl_context context;
+
+static void set_up(struct bench *bench)
+{
+    cl_device_id devices[3];
+    cl_uint count = 0;
+    cl_int error;
+    bench_must(clGetPlatformIDs(1, &bench->platform, NULL), "no platform");
+    bench_must(clGetDeviceIDs(bench->platform, CL_DEVICE_TYPE_ALL, 3, devices, &count),
+               "clGetDeviceIDs");
+    if (count != 3)
+        bench_fail("two virtual devices are needed", (cl_int)count);
+    context = clCreateContext(NULL, 3, devices, NULL, NULL, &error);
+    bench_must(error, "clCreateContext");
+    for (int i = 0; i < 3; i++) {
+        queues[i] = clCreateCommandQueue(context, devices[i], 0, &error);
+        bench_must(error, "clCreateCommandQueue");
+    }
+    const char *text = bench_source;
+    bench->program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
+    bench_must(error, "clCreateProgramWithSource");
+    bench_must(clBuildProgram(bench->program, 0, NULL, "", NULL, NULL), "clBuildProgram");
+}
+
+static void fill(int device, void *pointer, size_t bytes, cl_uint value)
+{
+    bench_must(clEnqueueSVMMemFill(queues[device], pointer, &value, sizeof value, bytes, 0, NULL,
+                                   NULL),
+               "clEnqueueSVMMemFill");
+    bench_must(clFinish(queues[device]), "clFinish");
+}
+
+static void migrate(int device, const void *pointer)
+{
+    bench_must(clEnqueueSVMMigrateMem(queues[device], 1, &pointer, NULL, 0, 0, NULL, NULL),
+               "clEnqueueSVMMigrateMem");
+    bench_must(clFinish(queues[device]), "clFinish");
+}
+
+static void hop_row(void)
+{
+    double times[REPEATS];
+    cl_uint *pointer = clSVMAlloc(context, CL_MEM_READ_WRITE, HOP_BYTES, 0);
+    if (!pointer)
+        bench_fail("clSVMAlloc gave NULL", 0);
+    for (int r = -1; r < REPEATS; r++) {
+        fill(1, pointer, HOP_BYTES, (cl_uint)r);
+        double start = bench_seconds();
+        migrate(2, pointer);
+        if (r >= 0)
+            times[r] = (double)HOP_BYTES / (bench_seconds() - start) * 1e-9;
+    }
+    bench_row("hop between devices, 64 MiB", bench_median(times, REPEATS), "GB/s");
+    clSVMFree(context, pointer);
+}
+
+static void map_rows(void)
+{
+    double clean[REPEATS], written[REPEATS];
+    unsigned char *pointer = clSVMAlloc(context, CL_MEM_READ_WRITE, LARGE_BYTES, 0);
+    if (!pointer)
+        bench_fail("clSVMAlloc gave NULL", 0);
+    fill(1, pointer, LARGE_BYTES, 7);
+    for (int r = -2; r < REPEATS; r++) {
+        double start = bench_seconds();
+        bench_must(clEnqueueSVMMap(queues[1], CL_TRUE, CL_MAP_READ, pointer, LARGE_BYTES, 0, NULL,
+                                   NULL),
+                   "clEnqueueSVMMap");
+        double mapped = bench_seconds() - start;
+        bench_must(clEnqueueSVMUnmap(queues[1], pointer, 0, NULL, NULL), "clEnqueueSVMUnmap");
+        bench_must(clEnqueueSVMMap(queues[1], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, pointer,
+                                   LARGE_BYTES, 0, NULL, NULL),
+                   "clEnqueueSVMMap");
+        pointer[(size_t)(r + 3) * 4096] ^= 1;
+        start = bench_seconds();
+        bench_must(clEnqueueSVMUnmap(queues[1], pointer, 0, NULL, NULL), "clEnqueueSVMUnmap");
+        bench_must(clFinish(queues[1]), "clFinish");
+        double unmapped = bench_seconds() - start;
+        migrate(1, pointer);
+        if (r >= 0) {
+            clean[r] = mapped * 1e6;
+            written[r] = unmapped * 1e6;
+        }
+    }
+    bench_row("map clean 256 MiB of a device", bench_median(clean, REPEATS), "us-");
+    bench_row("unmap it with one page written", bench_median(written, REPEATS), "us-");
+    clSVMFree(context, pointer);
+}
+
+static double launch_us(cl_kernel kernel)
+{
+    enum { COUNT = 2000 };
+    double times[REPEATS];
+    size_t one = 1;
+    for (int r = 0; r < REPEATS; r++) {
+        double start = bench_seconds();
+        for (int i = 0; i < COUNT; i++) {
+            bench_must(clEnqueueNDRangeKernel(queues[1], kernel, 1, NULL, &one, &one, 0, NULL,
+                                              NULL),
+                       "clEnqueueNDRangeKernel");
+            bench_must(clFinish(queues[1]), "clFinish");
+        }
+        times[r] = (bench_seconds() - start) / COUNT * 1e6;
+    }
+    return bench_median(times, REPEATS);
+}
+
+static void launch_rows(struct bench *bench)
+{
+    enum { REGIONS = 10000 };
+    static void *regions[REGIONS];
+    cl_int error;
+    cl_uint *word = clSVMAlloc(context, CL_MEM_READ_WRITE, 64, 0);
+    cl_kernel kernel = clCreateKernel(bench->program, "tiny", &error);
+    bench_must(error, "clCreateKernel");
+    if (!word)
+        bench_fail("clSVMAlloc gave NULL", 0);
+    bench_must(clSetKernelArgSVMPointer(kernel, 0, word), "clSetKernelArgSVMPointer");
+    launch_us(kernel);
+    bench_row("launch and finish on a device", launch_us(kernel), "us-");
+    for (int i = 0; i < REGIONS; i++) {
+        regions[i] = clSVMAlloc(context, CL_MEM_READ_WRITE, 256, 0);
+        if (!regions[i])
+            bench_fail("clSVMAlloc gave NULL", i);
+    }
+    bench_row("  with 10,000 live regions", launch_us(kernel), "us-");
+    for (int i = 0; i < REGIONS; i++)
+        clSVMFree(context, regions[i]);
+    clSVMFree(context, word);
+    clReleaseKernel(kernel);
+}
+
+void bench_device_rows(void)
+{
+    struct bench bench = {0};
+    set_up(&bench);
+    hop_row();
+    map_rows();
+    launch_rows(&bench);
+}
