@@ -47,6 +47,10 @@ void sp_loop_init(const struct sp_backend *backend, struct sp_rings *rings, int 
 
 void *sp_loop_set_code(uint32_t slot, void *code)
 {
+    /* Acquire: the last command that used the slot was completed before the message to change it
+     * was sent, so this reads the head that was released then, or a later one, and all that the
+     * loop did with the code lies before. */
+    atomic_load_explicit(&loop.rings->command_head, memory_order_acquire);
     return atomic_exchange_explicit(&codes[slot % SP_MAX_CODE_SLOTS], code, memory_order_acq_rel);
 }
 

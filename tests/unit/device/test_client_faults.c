@@ -193,6 +193,55 @@ static void peers_find_the_new_memory(void **state)
     assert_int_equal(losses_of(second), 0);
 }
 
+/* Transfers that are under way or waiting when the source dies: each brings what was asked for, or
+ * fails. */
+static void a_dying_peer_gives_right_data_or_none(void **state)
+{
+    (void)state;
+    enum { TRANSFERS = 24, GRANULES = 8 };
+    unsigned char *at = host_pages(8, GRANULES);
+    unsigned good = 0;
+    for (int round = 0; round < 4; round++) {
+        struct gated works[TRANSFERS];
+        unsigned before = losses_of(first);
+        assert_int_equal(bind(first, at, GRANULES * GRANULE, false), 0);
+        assert_int_equal(bind(second, at, GRANULES * GRANULE, false), 0);
+        assert_int_equal(fill(first, at, GRANULES * GRANULE, 77), 0);
+        memset(works, 0, sizeof works);
+        for (int i = 0; i < TRANSFERS; i++) {
+            works[i].work.kind = SP_WORK_TRANSFER;
+            works[i].work.range.start = (uintptr_t)at;
+            works[i].work.range.bytes = GRANULES * GRANULE;
+            works[i].work.range.source = 1;
+            works[i].work.range.destination = 2;
+            submit(second, &works[i]);
+        }
+        if (round)
+            await(second, &works[round]);
+        kill(process_of(first), SIGKILL);
+        int last = -1;
+        for (int i = 0; i < TRANSFERS; i++) {
+            int error = await(second, &works[i]);
+            assert_true(error == 0 || error == -EIO);
+            if (!error) {
+                assert_int_equal(last + 1, i); /* none comes well after one that failed */
+                last = i;
+            }
+        }
+        if (last >= 0) {
+            good++;
+            memset(at, 0, GRANULES * GRANULE);
+            assert_int_equal(transfer(second, at, GRANULES * GRANULE, 2, 0), 0);
+            for (size_t i = 0; i < GRANULES * GRANULE; i += 64)
+                assert_int_equal(at[i], 77);
+        }
+        await_losses(first, before + 1);
+        assert_int_equal(unbind(second, at, GRANULES * GRANULE), 0);
+    }
+    assert_true(good >= 3);
+    assert_is_usable(first, &code);
+}
+
 /* Works go on from several threads while the process is killed again and again: each is finished
  * once, and what is finished without an error was done. */
 static atomic_uint finishes;
@@ -412,6 +461,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(killed_during_a_work),
         cmocka_unit_test(killed_while_idle),
         cmocka_unit_test(peers_find_the_new_memory),
+        cmocka_unit_test(a_dying_peer_gives_right_data_or_none),
         cmocka_unit_test(killed_at_any_moment),
         cmocka_unit_test(the_time_limit_ends_a_kernel),
         cmocka_unit_test(a_forked_child_has_no_devices),

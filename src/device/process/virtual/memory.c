@@ -31,6 +31,7 @@ enum { UNBOUND = 0, PRIVATE = 1, HOME = 2 };
 struct peer {
     unsigned char *alias; /* NULL: cannot be reached */
     uint32_t generation;  /* 0: none yet */
+    bool is_in_use;       /* the loop thread copies from it */
 };
 
 static struct {
@@ -40,14 +41,15 @@ static struct {
     unsigned char *states; /* of granules; pages of it appear when used */
     uint64_t used, limit;  /* granules */
     pthread_mutex_t lock;  /* of peers */
-    pthread_cond_t arrived;
+    pthread_cond_t moved;  /* a peer arrived, or is in use no more */
     struct peer peers[SP_MAX_CLIENT_DEVICES];
-} memory = {.lock = PTHREAD_MUTEX_INITIALIZER, .arrived = PTHREAD_COND_INITIALIZER};
+} memory = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
-static unsigned char *map_alias(int file)
+/* Maps all of `file`, in place of `before` where that is not NULL. NULL: it cannot be mapped. */
+static unsigned char *map_alias(int file, unsigned char *before)
 {
-    void *alias = mmap(NULL, memory.setup.window_bytes, PROT_READ | PROT_WRITE,
-                       MAP_SHARED | MAP_NORESERVE, file, 0);
+    void *alias = mmap(before, memory.setup.window_bytes, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_NORESERVE | (before ? MAP_FIXED : 0), file, 0);
     if (alias == MAP_FAILED)
         return NULL;
     madvise(alias, memory.setup.window_bytes, MADV_HUGEPAGE); /* a wish */
@@ -68,7 +70,7 @@ int sp_virtual_memory_init(const struct sp_backend_setup *setup, int *memory_fil
     if (ftruncate(memory.file, (off_t)setup->window_bytes) ||
         fcntl(memory.file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
         return -errno;
-    memory.alias = map_alias(memory.file);
+    memory.alias = map_alias(memory.file, NULL);
     if (!memory.alias)
         return -ENOMEM;
     *memory_file = memory.file;
@@ -77,24 +79,22 @@ int sp_virtual_memory_init(const struct sp_backend_setup *setup, int *memory_fil
 
 void sp_virtual_memory_peer(uint32_t index, uint32_t generation, int file)
 {
-    if (index >= SP_MAX_CLIENT_DEVICES) {
-        close(file);
+    if (file < 0)
         return;
+    if (index < SP_MAX_CLIENT_DEVICES) {
+        pthread_mutex_lock(&memory.lock);
+        struct peer *peer = &memory.peers[index];
+        /* The memory of a process that died stays whole as long as it is mapped: a copy from it
+         * ends well. */
+        while (peer->is_in_use)
+            pthread_cond_wait(&memory.moved, &memory.lock);
+        /* In the old one's place, so that restarts use up no addresses. */
+        peer->alias = map_alias(file, peer->alias);
+        peer->generation = generation;
+        pthread_cond_broadcast(&memory.moved);
+        pthread_mutex_unlock(&memory.lock);
     }
-    unsigned char *alias = file >= 0 ? map_alias(file) : NULL;
-    if (file >= 0)
-        close(file);
-    pthread_mutex_lock(&memory.lock);
-    struct peer *peer = &memory.peers[index];
-    unsigned char *before = peer->alias;
-    *peer = (struct peer){.alias = alias, .generation = generation};
-    /* The loop thread may be copying from the old memory. Dead memory is taken out from under it:
-     * what it still reads is zero, and nobody waits for the result. */
-    if (before)
-        mmap(before, memory.setup.window_bytes, PROT_READ,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    pthread_cond_broadcast(&memory.arrived);
-    pthread_mutex_unlock(&memory.lock);
+    close(file);
 }
 
 /* The granules of [address, address + bytes); false where that is not inside the window. */
@@ -186,17 +186,37 @@ int sp_virtual_memory_unbind(uint64_t start, uint64_t bytes)
     return before ? punch(first, end) : 0;
 }
 
-/* The alias of a peer's memory of that generation or a newer one. */
-static unsigned char *peer_alias(uint32_t index, uint32_t generation)
+/* Takes a peer's memory of exactly that generation into use. A newer one holds other data than what
+ * was asked for: -EIO. */
+static int use_peer(uint32_t index, uint32_t generation, unsigned char **alias)
 {
+    int error = 0;
     if (index >= SP_MAX_CLIENT_DEVICES || !generation)
-        return NULL;
+        return -ENODEV;
     pthread_mutex_lock(&memory.lock);
-    while ((int32_t)(memory.peers[index].generation - generation) < 0)
-        pthread_cond_wait(&memory.arrived, &memory.lock);
-    unsigned char *alias = memory.peers[index].alias;
+    struct peer *peer = &memory.peers[index];
+    while ((int32_t)(peer->generation - generation) < 0)
+        pthread_cond_wait(&memory.moved, &memory.lock);
+    if (peer->generation != generation)
+        error = -EIO;
+    else if (!peer->alias)
+        error = -ENODEV;
+    else
+        peer->is_in_use = true;
+    *alias = peer->alias;
     pthread_mutex_unlock(&memory.lock);
-    return alias;
+    return error;
+}
+
+void sp_virtual_memory_end_use(const struct sp_command *transfer)
+{
+    uint32_t index = transfer->range.source;
+    if (index >= SP_MAX_CLIENT_DEVICES)
+        return;
+    pthread_mutex_lock(&memory.lock);
+    memory.peers[index].is_in_use = false;
+    pthread_cond_broadcast(&memory.moved);
+    pthread_mutex_unlock(&memory.lock);
 }
 
 int sp_virtual_memory_ends(const struct sp_command *transfer, void **dst, const void **src)
@@ -216,10 +236,12 @@ int sp_virtual_memory_ends(const struct sp_command *transfer, void **dst, const 
     }
     if (destination != SP_PLACE_OWN || source == SP_PLACE_OWN)
         return -EINVAL;
-    unsigned char *from = source == SP_PLACE_HOST ? memory.setup.host
-                                                  : peer_alias(source, transfer->range.generation);
-    if (!from)
-        return -ENODEV;
+    unsigned char *from = memory.setup.host;
+    if (source != SP_PLACE_HOST) {
+        int error = use_peer(source, transfer->range.generation, &from);
+        if (error)
+            return error;
+    }
     *src = from + offset;
     *dst = memory.alias + offset;
     return 0;

@@ -281,7 +281,11 @@ static int run_transfer(const struct sp_command *command)
     struct sp_work work = {.kind = SP_WORK_COPY};
     work.copy.bytes = command->range.bytes;
     int error = sp_virtual_memory_ends(command, &work.copy.dst, &work.copy.src);
-    return error ? error : run(command, &work);
+    if (error)
+        return error;
+    error = run(command, &work);
+    sp_virtual_memory_end_use(command);
+    return error;
 }
 
 static int run_init_globals(const struct sp_command *command, const struct virtual_code *code)

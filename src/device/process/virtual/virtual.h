@@ -23,8 +23,10 @@ int sp_virtual_memory_unbind(uint64_t start, uint64_t bytes);
 /* Whether all of [address, address + bytes) is bound. */
 bool sp_virtual_memory_is_bound(uint64_t address, uint64_t bytes);
 
-/* The two ends of a transfer, in aliases. 0; -EFAULT where this device's end has no private
- * backing; -ENODEV where the other device's memory cannot be reached; -EINVAL. */
+/* The two ends of a transfer, in aliases, until end_use. 0; -EFAULT where this device's end has no
+ * private backing; -EIO where the other device has lost that memory; -ENODEV where it cannot be
+ * reached; -EINVAL. After an error nothing is in use. */
 int sp_virtual_memory_ends(const struct sp_command *transfer, void **dst, const void **src);
+void sp_virtual_memory_end_use(const struct sp_command *transfer);
 
 #endif
