@@ -1,9 +1,10 @@
 /* Async copies from global to local memory and back, and prefetch (OpenCL C 3.0, 6.15.11).
  *
- * A work-group runs on one thread, so one work-item copies for all, in one piece, which becomes a
- * memory copy. A barrier comes before it, so that the copy does not sit in the middle of what
- * vectorises over work-items; waiting for the event is one barrier more. Hence events carry
- * nothing: the one that the caller passed goes back.
+ * A work-group runs on one thread, so one work-item copies for all, in one piece: a call of memcpy,
+ * not a loop, which would be taken for one that many work-items run (docs/work-group-code.md). A
+ * strided copy has no such call; there the work-items take turns. A barrier comes before either, so
+ * that the copy does not sit in the middle of what vectorises over work-items; waiting for the
+ * event is one barrier more. Hence events carry nothing: the one that the caller passed goes back.
  *
  * Elements of three are copied as four, as they lie in memory (6.15.11). Prefetch has nothing to
  * do: the processor's own prefetch sees what a kernel does.
@@ -15,17 +16,25 @@ static bool is_first_work_item(void)
     return (__sp_local_id_0() | __sp_local_id_1() | __sp_local_id_2()) == 0;
 }
 
+static size_t own_place(void)
+{
+    return (__sp_local_id_2() * __sp_local_size_1() + __sp_local_id_1()) * __sp_local_size_0() +
+           __sp_local_id_0();
+}
+
+static size_t places(void)
+{
+    return __sp_local_size_0() * __sp_local_size_1() * __sp_local_size_2();
+}
+
 /* M: the type as it lies in memory. */
 #define COPY(T, M, TO, FROM)                                                                       \
     event_t OVERLOAD async_work_group_copy(TO T *destination, const FROM T *source, size_t count,  \
                                            event_t event)                                          \
     {                                                                                              \
         __sp_barrier();                                                                            \
-        if (is_first_work_item()) {                                                                \
-            for (size_t i = 0; i < count; i++) {                                                   \
-                ((TO M *)destination)[i] = ((const FROM M *)source)[i];                            \
-            }                                                                                      \
-        }                                                                                          \
+        if (is_first_work_item())                                                                  \
+            __builtin_memcpy((void *)destination, (const void *)source, count * sizeof(M));        \
         return event;                                                                              \
     }
 #define STRIDED_COPY(T, M, TO, FROM, to_step, from_step)                                           \
@@ -33,11 +42,8 @@ static bool is_first_work_item(void)
                                                    size_t count, size_t stride, event_t event)     \
     {                                                                                              \
         __sp_barrier();                                                                            \
-        if (is_first_work_item()) {                                                                \
-            for (size_t i = 0; i < count; i++) {                                                   \
-                ((TO M *)destination)[i * to_step] = ((const FROM M *)source)[i * from_step];      \
-            }                                                                                      \
-        }                                                                                          \
+        for (size_t i = own_place(); i < count; i += places())                                     \
+            ((TO M *)destination)[i * to_step] = ((const FROM M *)source)[i * from_step];          \
         return event;                                                                              \
     }
 #define COPIES_PREFETCH(T, M)                                                                      \
