@@ -237,6 +237,43 @@ static void test_plan(void **state)
     discard(&parsed);
 }
 
+/* A loop of one work-item stays whole: no region begins in it, in the vector form either. One that
+ * many enter is cut. */
+static void test_a_loop_of_few_is_not_cut(void **state)
+{
+    static const char *const predicates[] = {"eq i64 %l, 3", "ult i64 %l, 3"};
+    (void)state;
+    for (int many = 0; many < 2; many++) {
+        struct parsed parsed;
+        struct sp_wg_analysis analysis;
+        struct sp_cc_text text = {0};
+        sp_cc_text_format(&text,
+                          "define void @k(ptr addrspace(1) %%p, i64 %%n) {\n"
+                          "entry:\n"
+                          "  %%l = call i64 @__sp_local_id_0()\n"
+                          "  %%c = icmp %s\n"
+                          "  br i1 %%c, label %%loop, label %%end\n"
+                          "loop:\n"
+                          "  %%i = phi i64 [ 0, %%entry ], [ %%i1, %%loop ]\n"
+                          "  %%at = getelementptr i64, ptr addrspace(1) %%p, i64 %%i\n"
+                          "  store i64 %%l, ptr addrspace(1) %%at\n"
+                          "  %%i1 = add i64 %%i, 1\n"
+                          "  %%left = icmp ult i64 %%i1, %%n\n"
+                          "  br i1 %%left, label %%loop, label %%end\n"
+                          "end:\n"
+                          "  ret void\n}\n",
+                          predicates[many]);
+        parse(&parsed, text.bytes);
+        assert_null(sp_wg_prepare(parsed.module, NULL));
+        sp_wg_analysis_init(&analysis, parsed.function, SP_WG_VECTOR);
+        assert_int_equal(sp_bits_has(&analysis.leaders, block_named(&analysis.graph, "loop")),
+                         many);
+        sp_wg_analysis_finish(&analysis);
+        discard(&parsed);
+        sp_cc_text_finish(&text);
+    }
+}
+
 static void test_a_waiting_place_follows_a_divergent_barrier(void **state)
 {
     struct parsed parsed;
@@ -326,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_irreducible_flow_is_seen),
         cmocka_unit_test(test_uniformity),
         cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_a_loop_of_few_is_not_cut),
         cmocka_unit_test(test_a_waiting_place_follows_a_divergent_barrier),
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_effects_of_instructions),

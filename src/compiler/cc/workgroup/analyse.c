@@ -5,7 +5,7 @@
  * 2. Header and exits of a uniform loop without barrier: the loop over work-items then lies inside
  * it.
  * 3. Header and exits of an innermost divergent loop: its iterations then run for all work-items
- * that are still in it.
+ * that are still in it. Not where few enter it: each round would look at all for the sake of one.
  * 4. The immediate post-dominator of a divergent branch under which a leader lies: there the
  * work-items wait for each other again. Repeated until nothing changes.
  *
@@ -60,6 +60,62 @@ static bool contains_divergent_loop(const struct sp_wg_analysis *analysis, uint3
     return false;
 }
 
+/* A question of equality, as `if (get_local_id(0) == 0)`: of the work-items that part there few, as
+ * a rule one, take the way where it holds, the successor *way. */
+static bool chooses_few(LLVMBasicBlockRef block, unsigned *way)
+{
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
+    if (!LLVMIsABranchInst(end) || !LLVMIsConditional(end))
+        return false;
+    LLVMValueRef condition = LLVMGetCondition(end);
+    if (!LLVMIsAICmpInst(condition))
+        return false;
+    LLVMIntPredicate predicate = LLVMGetICmpPredicate(condition);
+    *way = predicate != LLVMIntEQ;
+    return predicate == LLVMIntEQ || predicate == LLVMIntNE;
+}
+
+/* Whether `from` leads to `to` by blocks of `inside` alone. */
+static bool leads_to(const struct sp_wg_graph *graph, uint32_t from, uint32_t to,
+                     const struct sp_bits *inside)
+{
+    struct sp_bits seen = sp_bits_create(graph->num_blocks);
+    uint32_t *stack = sp_cc_allocate(graph->num_blocks * sizeof(uint32_t)), depth = 0;
+    if (sp_bits_has(inside, from)) {
+        sp_bits_add(&seen, from);
+        stack[depth++] = from;
+    }
+    while (depth) {
+        const uint32_t *next = graph->successors[stack[--depth]];
+        for (unsigned s = 0; s < 2 && next[s] != SP_WG_NONE; s++)
+            if (sp_bits_has(inside, next[s]) && !sp_bits_has(&seen, next[s])) {
+                sp_bits_add(&seen, next[s]);
+                stack[depth++] = next[s];
+            }
+    }
+    bool found = sp_bits_has(&seen, to);
+    sp_bits_finish(&seen);
+    free(stack);
+    return found;
+}
+
+static bool few_enter(const struct sp_wg_analysis *analysis, const struct sp_wg_loop *loop)
+{
+    const struct sp_wg_graph *graph = &analysis->graph;
+    SP_BITS_EACH(b, &analysis->uniformity.branches)
+    {
+        const struct sp_bits *influence = &analysis->uniformity.influence[b];
+        const uint32_t *to = graph->successors[b];
+        unsigned way;
+        if (!sp_bits_has(&loop->blocks, b) && sp_bits_has(influence, loop->header) &&
+            chooses_few(graph->blocks[b], &way) &&
+            leads_to(graph, to[way], loop->header, influence) &&
+            !leads_to(graph, to[!way], loop->header, influence))
+            return true;
+    }
+    return false;
+}
+
 static void lead_loops(struct sp_wg_analysis *analysis, bool vectorise)
 {
     for (uint32_t l = 0; l < analysis->graph.num_loops; l++) {
@@ -71,7 +127,7 @@ static void lead_loops(struct sp_wg_analysis *analysis, bool vectorise)
         if (!vectorise)
             continue;
         bool divergent = loop_is_divergent(analysis, loop);
-        if (divergent ? contains_divergent_loop(analysis, l)
+        if (divergent ? contains_divergent_loop(analysis, l) || few_enter(analysis, loop)
                       : sp_bits_has(&analysis->uniformity.parted, loop->header))
             continue;
         sp_bits_add(&analysis->leaders, loop->header);
