@@ -3,10 +3,10 @@
 #include "runtime/callback.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 
 #include "util/futex.h"
+#include "util/thread.h"
 
 static struct {
     pthread_mutex_t lock;
@@ -58,16 +58,9 @@ static int start_locked(void)
         return 0;
     if (!is_registered)
         is_registered = pthread_atfork(NULL, NULL, forget_in_child) == 0;
-    /* The application's signals are for its own threads. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_t thread;
-    int error = pthread_create(&thread, NULL, callback_thread, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = sp_thread_start_detached(callback_thread, NULL, 0);
     if (error)
-        return -error;
-    pthread_detach(thread);
+        return error;
     callbacks.is_running = true;
     return 0;
 }

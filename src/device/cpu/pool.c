@@ -14,12 +14,12 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "device/cpu/cpu.h"
 #include "util/alloc.h"
 #include "util/futex.h"
+#include "util/thread.h"
 #include "util/time.h"
 
 /* Longer than a futex wake-up takes (5 us, measured), short enough to go unnoticed. */
@@ -258,24 +258,10 @@ static int start_threads(unsigned wanted)
     static bool is_registered;
     if (!is_registered)
         is_registered = pthread_atfork(NULL, NULL, forget_in_child) == 0;
-    pthread_attr_t attributes;
-    if (pthread_attr_init(&attributes))
-        return -ENOMEM;
-    pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    /* The application's signals are for its own threads. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     unsigned started = 0;
-    while (started < wanted && !sp_alloc_may_fail()) {
-        pthread_t thread;
-        if (pthread_create(&thread, &attributes, worker, NULL))
-            break;
+    while (started < wanted && !sp_alloc_may_fail() &&
+           !sp_thread_start_detached(worker, NULL, THREAD_STACK_BYTES))
         started++;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
     pool.threads = started;
     pool.is_started = started > 0;
     return started ? 0 : -ENOMEM;

@@ -1,6 +1,7 @@
 /* See client_device.h. */
 #include "client_device.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <pthread.h>
@@ -51,6 +52,17 @@ void await_losses(struct sp_device *device, unsigned count)
     while (losses.counts[device->agent] < count)
         pthread_cond_wait(&losses.moved, &losses.lock);
     pthread_mutex_unlock(&losses.lock);
+}
+
+void await_next_process(struct sp_device *device)
+{
+    /* A loss is counted inside of lost(), and only from its return on works reach the next process. */
+    uintptr_t window;
+    size_t bytes;
+    sp_window_range(&window, &bytes);
+    void *unused = (void *)(window + bytes - SP_GRANULE_BYTES);
+    while (unbind(device, unused, SP_GRANULE_BYTES) == -EIO)
+        continue;
 }
 
 void set_up_devices(const char *selection)

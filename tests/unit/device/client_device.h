@@ -63,4 +63,7 @@ pid_t process_of(struct sp_device *device);
 /* Waits until a device was lost `count` times. */
 void await_losses(struct sp_device *device, unsigned count);
 
+/* Waits until works reach the process that follows a loss; one work is finished by it. */
+void await_next_process(struct sp_device *device);
+
 #endif

@@ -166,6 +166,7 @@ static void killed_while_idle(void **state)
     kill(process_of(first), SIGKILL);
     await_losses(first, before + 1);
     assert_reason("while idle");
+    await_next_process(first);
     /* Nothing is bound, and all memory is gone. */
     unsigned char *at = host_pages(8, 1);
     assert_int_equal(fill(first, at, 16, 1), -EFAULT);
@@ -188,6 +189,7 @@ static void peers_find_the_new_memory(void **state)
         assert_int_equal(unbind(second, at, GRANULE), 0);
         kill(process_of(first), SIGKILL);
         await_losses(first, before + 1);
+        await_next_process(first);
     }
     assert_is_usable(first, &code);
     assert_int_equal(losses_of(second), 0);
@@ -236,6 +238,7 @@ static void a_dying_peer_gives_right_data_or_none(void **state)
                 assert_int_equal(at[i], 77);
         }
         await_losses(first, before + 1);
+        await_next_process(first);
         assert_int_equal(unbind(second, at, GRANULES * GRANULE), 0);
     }
     assert_true(good >= 3);
@@ -300,6 +303,7 @@ static void killed_at_any_moment(void **state)
         submitted += (uintptr_t)count;
     }
     assert_int_equal(finishes, submitted);
+    await_next_process(first);
     assert_int_equal(unbind(first, at, THREADS * GRANULE), 0);
     assert_is_usable(first, &code);
 }
