@@ -135,6 +135,15 @@ static void note_error(struct sp_coherence *coherence, int error)
                                             memory_order_relaxed);
 }
 
+/* What a copy was to bring is not there. Forgetting can need memory; it must not be given up. With the region's
+ * lock held. */
+static void forget_arrival(const struct sp_copy *copy)
+{
+    while (sp_directory_forget(&copy->region->directory, copy->first, copy->end,
+                               copy->destination))
+        continue;
+}
+
 static void copy_finished(struct sp_work *work, int error)
 {
     struct sp_copy *copy = (struct sp_copy *)((char *)work - offsetof(struct sp_copy, work));
@@ -152,10 +161,8 @@ static void copy_finished(struct sp_work *work, int error)
     while (*link != copy)
         link = &(*link)->next;
     *link = copy->next;
-    /* What did not arrive is not there. Forgetting can need memory; it must not be given up. */
-    while (error && sp_directory_forget(&region->directory, copy->first, copy->end,
-                                        copy->destination))
-        continue;
+    if (error)
+        forget_arrival(copy);
     pthread_mutex_unlock(&region->lock);
     /* Before the waiters go on: the last of them may end the arena, which waits for its regions' uses. */
     sp_arena_end_use(region);
@@ -473,8 +480,7 @@ static void cancel_copies(struct sp_region *region, struct loss *loss)
     for (struct sp_copy *copy = region->copies; copy; copy = copy->next) {
         if (copy->source != loss->device->agent)
             continue;
-        while (sp_directory_forget(&region->directory, copy->first, copy->end, copy->destination))
-            continue;
+        forget_arrival(copy);
         if (!is_held(region, copy->first))
             lose_range(loss, copy->first, copy->end);
     }
@@ -566,7 +572,11 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
     size_t under_way = 0;
     for (struct sp_copy *copy = region->copies; copy; copy = copy->next)
         under_way++;
-    size_t most = region->directory.count + 2u;
+    /* What is going to be overwritten is needed from nobody, and what is current from nobody else. */
+    bool is_needed = range->access != SP_ACCESS_DISCARD &&
+                     !sp_directory_is_current(&region->directory, range->first, range->end,
+                                              coherence->agent);
+    size_t most = is_needed ? region->directory.count + 2u : 0;
     int error = supply_fill(&supply, most, most + under_way);
     for (struct sp_copy *copy = region->copies; !error && copy; copy = copy->next) {
         if (!must_wait_for(coherence, copy) || copy->end <= range->first ||
@@ -575,8 +585,7 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
         *is_blocked = true;
         wait_for(&supply, copy, coherence);
     }
-    /* What is going to be overwritten is needed from nobody. */
-    if (!error && !*is_blocked && range->access != SP_ACCESS_DISCARD)
+    if (!error && !*is_blocked && is_needed)
         error = sp_directory_acquire(&region->directory, range->first, range->end,
                                      coherence->agent, SP_ACCESS_READ, NULL, NULL, &transfers);
     if (!error && !*is_blocked) {
@@ -648,8 +657,7 @@ void sp_region_written(struct sp_arena *arena, const void *address, size_t bytes
         return;
     uint64_t first = (uint64_t)((const unsigned char *)address - region->start);
     pthread_mutex_lock(&region->lock);
-    /* The region is new: one run, which is not split by its own whole. */
-    sp_directory_written(&region->directory, first, first + bytes, SP_AGENT_HOST);
+    sp_region_note_written(region, first, first + bytes, SP_AGENT_HOST);
     pthread_mutex_unlock(&region->lock);
     sp_arena_end_use(region);
 }
@@ -663,7 +671,8 @@ static void note_changes(struct sp_coherence *coherence)
         if (range->access == SP_ACCESS_READ || region->path != SP_PATH_PRIVATE)
             continue;
         /* What is overwritten as a whole is not worth watching. */
-        if (coherence->is_map && range->access == SP_ACCESS_READ_WRITE && sp_watched_map_begin(region, range->first, range->end))
+        if (coherence->is_map && range->access == SP_ACCESS_READ_WRITE &&
+            sp_watched_map_begin(region, range->first, range->end))
             continue;
         pthread_mutex_lock(&region->lock);
         sp_region_note_written(region, range->first, range->end, coherence->agent);

@@ -102,7 +102,7 @@ void sp_watched_map_end(struct sp_arena *arena, const void *address)
     if (map) {
         *link = map->next;
         sp_hostwatch_collect(map->watch, take_written, map);
-        /* What the last page shares with nobody else is not watched: it is taken for written. */
+        /* A partial last page is not watched (hostwatch.h): it is taken for written. */
         uint64_t rest = map->end & ~(uint64_t)(page_bytes() - 1);
         if (rest < map->end)
             sp_region_note_written(region, rest, map->end, SP_AGENT_HOST);
