@@ -38,16 +38,9 @@ static void destroy_device(struct sp_object *object)
     free(device);
 }
 
-/* Adds the devices of one driver to the platform; a driver without devices adds none. */
-static int add_devices(struct _cl_platform_id *platform, const struct sp_driver *driver)
+/* Adds devices of one driver to the platform. */
+static int add_devices(struct _cl_platform_id *platform, struct sp_device **found, unsigned count)
 {
-    struct sp_device **found = NULL;
-    unsigned count = 0;
-    int error = driver->probe(&found, &count);
-    if (error == -ENODEV)
-        return 0;
-    if (error)
-        return error;
     cl_device_id *devices =
         sp_realloc(platform->devices, (platform->num_devices + count) * sizeof *devices);
     if (!devices)
@@ -66,22 +59,32 @@ static int add_devices(struct _cl_platform_id *platform, const struct sp_driver 
     return 0;
 }
 
+/* Asks one driver for its devices; a driver without devices adds none. The CPU is there for copies and fills even where
+ * it is not listed. */
+static int probe_driver(struct _cl_platform_id *platform, const struct sp_driver *driver)
+{
+    struct sp_device **found = NULL;
+    unsigned count = 0;
+    int error = driver->probe(&found, &count);
+    if (error)
+        return error == -ENODEV ? 0 : error;
+    if (driver == &sp_cpu_driver) {
+        host_device = found[0];
+        if (!sp_selection()->has_cpu)
+            return 0;
+    }
+    return add_devices(platform, found, count);
+}
+
 static struct _cl_platform_id *create_platform(void)
 {
     struct _cl_platform_id *platform = sp_alloc(sizeof *platform);
     if (!platform)
         return NULL;
-    struct sp_device **host = NULL;
-    unsigned count = 0;
     sp_trace_init();
     int error = sp_window_init();
-    if (!error)
-        error = sp_cpu_driver.probe(&host, &count);
-    if (!error)
-        host_device = host[0];
     for (size_t i = 0; !error && i < NUM_DRIVERS; i++)
-        if (drivers[i] != &sp_cpu_driver || sp_selection()->has_cpu)
-            error = add_devices(platform, drivers[i]);
+        error = probe_driver(platform, drivers[i]);
     if (error) {
         for (cl_uint i = 0; i < platform->num_devices; i++)
             free(platform->devices[i]);
