@@ -35,7 +35,6 @@ static struct {
     pthread_mutex_t lock;
     struct sp_work *first, *last;
     bool is_started;
-    unsigned threads;
     atomic_uint listed;    /* works in the list: exact under the lock, a hint without */
     atomic_uint submitted; /* counts works; those that spin wait for it to change */
     /* Sequentially consistent, with the list's lock: a submitter sees the sleeper and changes the word, or
@@ -262,7 +261,6 @@ static int start_threads(unsigned wanted)
     while (started < wanted && !sp_alloc_may_fail() &&
            !sp_thread_start_detached(worker, NULL, THREAD_STACK_BYTES))
         started++;
-    pool.threads = started;
     pool.is_started = started > 0;
     return started ? 0 : -ENOMEM;
 }

@@ -34,11 +34,6 @@ void sp_bits_add(struct sp_bits *bits, uint32_t member)
     bits->words[member / 64] |= UINT64_C(1) << (member % 64);
 }
 
-void sp_bits_remove(struct sp_bits *bits, uint32_t member)
-{
-    bits->words[member / 64] &= ~(UINT64_C(1) << (member % 64));
-}
-
 void sp_bits_fill(struct sp_bits *bits)
 {
     memset(bits->words, 0xff, words(bits) * sizeof(uint64_t));
@@ -62,11 +57,6 @@ uint32_t sp_bits_count(const struct sp_bits *bits)
     for (uint32_t i = 0; i < words(bits); i++)
         count += (uint32_t)__builtin_popcountll(bits->words[i]);
     return count;
-}
-
-bool sp_bits_equal(const struct sp_bits *a, const struct sp_bits *b)
-{
-    return !memcmp(a->words, b->words, words(a) * sizeof(uint64_t));
 }
 
 bool sp_bits_meet(const struct sp_bits *a, const struct sp_bits *b)

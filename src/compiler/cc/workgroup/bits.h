@@ -14,12 +14,10 @@ struct sp_bits sp_bits_create(uint32_t size); /* empty */
 void sp_bits_finish(struct sp_bits *bits);
 bool sp_bits_has(const struct sp_bits *bits, uint32_t member);
 void sp_bits_add(struct sp_bits *bits, uint32_t member);
-void sp_bits_remove(struct sp_bits *bits, uint32_t member);
 void sp_bits_fill(struct sp_bits *bits);
 void sp_bits_clear(struct sp_bits *bits);
 void sp_bits_copy(struct sp_bits *to, const struct sp_bits *from);
 uint32_t sp_bits_count(const struct sp_bits *bits);
-bool sp_bits_equal(const struct sp_bits *a, const struct sp_bits *b);
 bool sp_bits_meet(const struct sp_bits *a, const struct sp_bits *b); /* have a common member */
 
 /* True where `to` changed. */
