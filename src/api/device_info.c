@@ -36,39 +36,23 @@
      CL_DEVICE_ATOMIC_SCOPE_DEVICE | CL_DEVICE_ATOMIC_SCOPE_ALL_DEVICES)
 
 /* The caller's side of a query. */
-struct query {
-    size_t room;
-    void *out;
-    size_t *bytes_ret;
-};
-
-static cl_int reply(const struct query *query, const void *value, size_t bytes)
+static cl_int reply_uint(const struct sp_query *query, cl_uint value)
 {
-    return sp_info_reply(query->room, query->out, query->bytes_ret, value, bytes);
+    return sp_query_reply(query, &value, sizeof value);
 }
 
-static cl_int reply_string(const struct query *query, const char *value)
+static cl_int reply_ulong(const struct sp_query *query, cl_ulong value)
 {
-    return reply(query, value, strlen(value) + 1);
+    return sp_query_reply(query, &value, sizeof value);
 }
 
-static cl_int reply_uint(const struct query *query, cl_uint value)
+static cl_int reply_size(const struct sp_query *query, size_t value)
 {
-    return reply(query, &value, sizeof value);
-}
-
-static cl_int reply_ulong(const struct query *query, cl_ulong value)
-{
-    return reply(query, &value, sizeof value);
-}
-
-static cl_int reply_size(const struct query *query, size_t value)
-{
-    return reply(query, &value, sizeof value);
+    return sp_query_reply(query, &value, sizeof value);
 }
 
 /* An array of name and version, one version for all names. */
-static cl_int reply_names(const struct query *query, const char *const *names, size_t count,
+static cl_int reply_names(const struct sp_query *query, const char *const *names, size_t count,
                           cl_version version)
 {
     cl_name_version versions[16] = {{0}};
@@ -76,11 +60,11 @@ static cl_int reply_names(const struct query *query, const char *const *names, s
         versions[i].version = version;
         memcpy(versions[i].name, names[i], strlen(names[i]));
     }
-    return reply(query, versions, count * sizeof versions[0]);
+    return sp_query_reply(query, versions, count * sizeof versions[0]);
 }
 
 /* OpenCL C 2.0 is not listed: there, pipes and device-side enqueue are not optional. */
-static cl_int reply_c_versions(const struct query *query)
+static cl_int reply_c_versions(const struct sp_query *query)
 {
     static const cl_name_version versions[] = {
         {CL_MAKE_VERSION(1, 0, 0), "OpenCL C"},
@@ -88,10 +72,10 @@ static cl_int reply_c_versions(const struct query *query)
         {CL_MAKE_VERSION(1, 2, 0), "OpenCL C"},
         {CL_MAKE_VERSION(3, 0, 0), "OpenCL C"},
     };
-    return reply(query, versions, sizeof versions);
+    return sp_query_reply(query, versions, sizeof versions);
 }
 
-static cl_int reply_c_features(const struct query *query, const struct sp_device_info *info)
+static cl_int reply_c_features(const struct sp_query *query, const struct sp_device_info *info)
 {
     static const char *const features[] = {
         "__opencl_c_atomic_order_acq_rel",
@@ -108,7 +92,8 @@ static cl_int reply_c_features(const struct query *query, const struct sp_device
     return reply_names(query, features, info->fp64 ? count : count - 1, CL_MAKE_VERSION(3, 0, 0));
 }
 
-static cl_int reply_svm_capabilities(const struct query *query, const struct sp_device_info *info)
+static cl_int reply_svm_capabilities(const struct sp_query *query,
+                                     const struct sp_device_info *info)
 {
     cl_device_svm_capabilities capabilities = 0;
     if (info->svm_levels & SP_SVM_COARSE)
@@ -122,7 +107,7 @@ static cl_int reply_svm_capabilities(const struct query *query, const struct sp_
     return reply_ulong(query, capabilities);
 }
 
-static cl_int reply_fp_config(const struct query *query, cl_device_info param,
+static cl_int reply_fp_config(const struct sp_query *query, cl_device_info param,
                               const struct sp_device_info *info)
 {
     cl_device_fp_config config = CL_FP_ROUND_TO_NEAREST | CL_FP_INF_NAN | CL_FP_DENORM;
@@ -136,7 +121,7 @@ static cl_int reply_fp_config(const struct query *query, cl_device_info param,
 
 /* The widths that the machine has. Kernels are vectorised across work-items, so none but scalars
  * are preferred. Half precision is storage only. */
-static cl_int reply_vector_width(const struct query *query, cl_device_info param,
+static cl_int reply_vector_width(const struct sp_query *query, cl_device_info param,
                                  const struct sp_device_info *info)
 {
     bool preferred = true;
@@ -190,7 +175,7 @@ static uint64_t hash(uint64_t state, const void *bytes, size_t count)
 
 /* Made from what stays the same between processes: driver, name and place among the root devices.
  */
-static cl_int reply_device_uuid(const struct query *query, cl_device_id device)
+static cl_int reply_device_uuid(const struct sp_query *query, cl_device_id device)
 {
     cl_platform_id platform = sp_platform_get();
     cl_uint place = 0;
@@ -203,19 +188,19 @@ static cl_int reply_device_uuid(const struct query *query, cl_device_id device)
     halves[0] = hash(halves[0], &place, sizeof place);
     halves[1] = hash(halves[0], info->name, strlen(info->name) + 1);
     _Static_assert(sizeof halves == CL_UUID_SIZE_KHR, "a UUID is 16 bytes");
-    return reply(query, halves, sizeof halves);
+    return sp_query_reply(query, halves, sizeof halves);
 }
 
-static cl_int reply_driver_uuid(const struct query *query)
+static cl_int reply_driver_uuid(const struct sp_query *query)
 {
     static const char name[] = "Samepage " SP_VERSION;
     uint64_t halves[2];
     halves[0] = hash(HASH_START, name, sizeof name);
     halves[1] = hash(halves[0], name, sizeof name);
-    return reply(query, halves, sizeof halves);
+    return sp_query_reply(query, halves, sizeof halves);
 }
 
-static cl_int reply_partition_properties(const struct query *query, cl_device_id device)
+static cl_int reply_partition_properties(const struct sp_query *query, cl_device_id device)
 {
     cl_device_partition_property properties[3] = {0};
     size_t count = 0;
@@ -225,15 +210,16 @@ static cl_int reply_partition_properties(const struct query *query, cl_device_id
         if (device->device->info.numa_nodes > 1)
             properties[count++] = CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN;
     }
-    return reply(query, properties, (count ? count : 1) * sizeof properties[0]);
+    return sp_query_reply(query, properties, (count ? count : 1) * sizeof properties[0]);
 }
 
-static cl_int reply_partition_type(const struct query *query, cl_device_id device)
+static cl_int reply_partition_type(const struct sp_query *query, cl_device_id device)
 {
     static const cl_device_partition_property none = 0;
     if (!device->partition)
-        return reply(query, &none, sizeof none);
-    return reply(query, device->partition, device->partition_count * sizeof device->partition[0]);
+        return sp_query_reply(query, &none, sizeof none);
+    return sp_query_reply(query, device->partition,
+                          device->partition_count * sizeof device->partition[0]);
 }
 
 /* The queries whose answers are strings. NULL: not one of them. */
@@ -265,7 +251,7 @@ static const char *string_of(cl_device_info param, const struct sp_device_info *
 
 /* What a device without images, pipes, sub-groups and on-device queues answers, and other queries
  * that are the same for all devices. CL_INVALID_VALUE: not one of them. */
-static cl_int reply_constant(const struct query *query, cl_device_info param)
+static cl_int reply_constant(const struct sp_query *query, cl_device_info param)
 {
     switch (param) {
     case CL_DEVICE_MAX_READ_IMAGE_ARGS:
@@ -312,7 +298,7 @@ static cl_int reply_constant(const struct query *query, cl_device_info param)
         return reply_uint(query, CL_TRUE);
     case CL_DEVICE_ILS_WITH_VERSION:
     case CL_DEVICE_BUILT_IN_KERNELS_WITH_VERSION:
-        return reply(query, NULL, 0);
+        return sp_query_reply(query, NULL, 0);
     case CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS:
         return reply_uint(query, MAX_DIMENSIONS);
     case CL_DEVICE_ADDRESS_BITS:
@@ -352,7 +338,7 @@ static cl_int reply_constant(const struct query *query, cl_device_info param)
     case CL_DRIVER_UUID_KHR:
         return reply_driver_uuid(query);
     case CL_DEVICE_LUID_KHR:
-        return reply(query, (const char[CL_LUID_SIZE_KHR]){0}, CL_LUID_SIZE_KHR);
+        return sp_query_reply(query, (const char[CL_LUID_SIZE_KHR]){0}, CL_LUID_SIZE_KHR);
     case CL_DEVICE_NODE_MASK_KHR:
         return reply_uint(query, 0);
     default:
@@ -368,10 +354,10 @@ cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info param_nam
         return CL_INVALID_DEVICE;
 
     const struct sp_device_info *info = &device->device->info;
-    const struct query query = {param_value_size, param_value, param_value_size_ret};
+    const struct sp_query query = {param_value_size, param_value, param_value_size_ret};
     const char *string = string_of(param_name, info);
     if (string)
-        return reply_string(&query, string);
+        return sp_query_reply_string(&query, string);
 
     switch (param_name) {
     case CL_DEVICE_TYPE:
@@ -386,7 +372,7 @@ cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info param_nam
         size_t sizes[MAX_DIMENSIONS];
         for (unsigned i = 0; i < MAX_DIMENSIONS; i++)
             sizes[i] = info->max_work_group_size;
-        return reply(&query, sizes, sizeof sizes);
+        return sp_query_reply(&query, sizes, sizeof sizes);
     }
     case CL_DEVICE_PREFERRED_VECTOR_WIDTH_CHAR:
     case CL_DEVICE_PREFERRED_VECTOR_WIDTH_SHORT:
@@ -432,7 +418,7 @@ cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info param_nam
         return reply_size(&query, info->native_vector_bytes / sizeof(cl_int));
     case CL_DEVICE_PLATFORM: {
         cl_platform_id platform = sp_platform_get();
-        return reply(&query, &platform, sizeof platform);
+        return sp_query_reply(&query, &platform, sizeof platform);
     }
     case CL_DEVICE_EXTENSIONS:
         return sp_extensions_reply_names(&device, 1, false, param_value_size, param_value,
@@ -445,7 +431,7 @@ cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info param_nam
     case CL_DEVICE_SVM_CAPABILITIES:
         return reply_svm_capabilities(&query, info);
     case CL_DEVICE_PARENT_DEVICE:
-        return reply(&query, &device->parent, sizeof device->parent);
+        return sp_query_reply(&query, &device->parent, sizeof device->parent);
     case CL_DEVICE_PARTITION_MAX_SUB_DEVICES:
         return reply_uint(&query, info->compute_units);
     case CL_DEVICE_PARTITION_PROPERTIES:

@@ -30,6 +30,23 @@ static inline cl_int sp_info_reply_string(size_t room, void *out, size_t *bytes_
     return sp_info_reply(room, out, bytes_ret, value, strlen(value) + 1);
 }
 
+/* Where an answer goes, for the longer lists of queries: the three arguments above in one. */
+struct sp_query {
+    size_t room;
+    void *out;
+    size_t *bytes_ret;
+};
+
+static inline cl_int sp_query_reply(const struct sp_query *query, const void *value, size_t bytes)
+{
+    return sp_info_reply(query->room, query->out, query->bytes_ret, value, bytes);
+}
+
+static inline cl_int sp_query_reply_string(const struct sp_query *query, const char *value)
+{
+    return sp_query_reply(query, value, strlen(value) + 1);
+}
+
 /* The same for one value of a plain type. */
 #define SP_INFO_REPLY_VALUE(room, out, bytes_ret, type, value)                                     \
     sp_info_reply((room), (out), (bytes_ret), &(type){(value)}, sizeof(type))

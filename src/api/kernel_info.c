@@ -11,45 +11,30 @@
 /* Preferred multiple where no code says more: work-items of 4 bytes in a vector register. */
 #define LANE_BYTES 4u
 
-struct query {
-    size_t room;
-    void *out;
-    size_t *bytes_ret;
-};
-
-static cl_int reply(const struct query *query, const void *value, size_t bytes)
-{
-    return sp_info_reply(query->room, query->out, query->bytes_ret, value, bytes);
-}
-
-static cl_int reply_string(const struct query *query, const char *string)
-{
-    return reply(query, string, strlen(string) + 1);
-}
-
 CL_API_ENTRY cl_int CL_API_CALL clGetKernelInfo(cl_kernel kernel, cl_kernel_info param_name,
                                                 size_t param_value_size, void *param_value,
                                                 size_t *param_value_size_ret)
 {
-    struct query query = {param_value_size, param_value, param_value_size_ret};
+    struct sp_query query = {param_value_size, param_value, param_value_size_ret};
     if (!sp_object_is(kernel, SP_OBJECT_KERNEL))
         return CL_INVALID_KERNEL;
     switch (param_name) {
     case CL_KERNEL_FUNCTION_NAME:
-        return reply_string(&query, kernel->info->name);
+        return sp_query_reply_string(&query, kernel->info->name);
     case CL_KERNEL_NUM_ARGS:
-        return reply(&query, &(cl_uint){kernel->info->num_args}, sizeof(cl_uint));
+        return sp_query_reply(&query, &(cl_uint){kernel->info->num_args}, sizeof(cl_uint));
     case CL_KERNEL_REFERENCE_COUNT:
-        return reply(&query, &(cl_uint){sp_object_handles(&kernel->object)}, sizeof(cl_uint));
+        return sp_query_reply(&query, &(cl_uint){sp_object_handles(&kernel->object)},
+                              sizeof(cl_uint));
     case CL_KERNEL_CONTEXT:
-        return reply(&query, &kernel->context, sizeof(cl_context));
+        return sp_query_reply(&query, &kernel->context, sizeof(cl_context));
     case CL_KERNEL_PROGRAM:
-        return reply(&query, &kernel->program, sizeof(cl_program));
+        return sp_query_reply(&query, &kernel->program, sizeof(cl_program));
     case CL_KERNEL_ATTRIBUTES:
         /* Only a program made from its source has them. */
-        return reply_string(&query, kernel->program->origin == SP_PROGRAM_FROM_BINARY
-                                        ? ""
-                                        : kernel->info->attributes);
+        return sp_query_reply_string(&query, kernel->program->origin == SP_PROGRAM_FROM_BINARY
+                                                 ? ""
+                                                 : kernel->info->attributes);
     default:
         return CL_INVALID_VALUE;
     }
@@ -97,7 +82,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelWorkGroupInfo(cl_kernel kernel, cl_de
                                                          size_t param_value_size, void *param_value,
                                                          size_t *param_value_size_ret)
 {
-    struct query query = {param_value_size, param_value, param_value_size_ret};
+    struct sp_query query = {param_value_size, param_value, param_value_size_ret};
     if (!sp_object_is(kernel, SP_OBJECT_KERNEL))
         return CL_INVALID_KERNEL;
     cl_int error = resolve_device(kernel, &device);
@@ -106,18 +91,20 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelWorkGroupInfo(cl_kernel kernel, cl_de
     const struct sp_kernel_info *info = kernel->info;
     switch (param_name) {
     case CL_KERNEL_WORK_GROUP_SIZE:
-        return reply(&query, &(size_t){device->device->info.max_work_group_size}, sizeof(size_t));
+        return sp_query_reply(&query, &(size_t){device->device->info.max_work_group_size},
+                              sizeof(size_t));
     case CL_KERNEL_COMPILE_WORK_GROUP_SIZE: {
         size_t size[3] = {info->reqd_local_size[0], info->reqd_local_size[1],
                           info->reqd_local_size[2]};
-        return reply(&query, size, sizeof(size));
+        return sp_query_reply(&query, size, sizeof(size));
     }
     case CL_KERNEL_LOCAL_MEM_SIZE:
-        return reply(&query, &(cl_ulong){local_bytes(kernel)}, sizeof(cl_ulong));
+        return sp_query_reply(&query, &(cl_ulong){local_bytes(kernel)}, sizeof(cl_ulong));
     case CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE:
-        return reply(&query, &(size_t){preferred_multiple(kernel, device)}, sizeof(size_t));
+        return sp_query_reply(&query, &(size_t){preferred_multiple(kernel, device)},
+                              sizeof(size_t));
     case CL_KERNEL_PRIVATE_MEM_SIZE:
-        return reply(&query, &(cl_ulong){info->private_bytes}, sizeof(cl_ulong));
+        return sp_query_reply(&query, &(cl_ulong){info->private_bytes}, sizeof(cl_ulong));
     default: /* CL_KERNEL_GLOBAL_WORK_SIZE is for built-in kernels, of which there are none */
         return CL_INVALID_VALUE;
     }
@@ -183,7 +170,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelArgInfo(cl_kernel kernel, cl_uint arg
                                                    size_t param_value_size, void *param_value,
                                                    size_t *param_value_size_ret)
 {
-    struct query query = {param_value_size, param_value, param_value_size_ret};
+    struct sp_query query = {param_value_size, param_value, param_value_size_ret};
     if (!sp_object_is(kernel, SP_OBJECT_KERNEL))
         return CL_INVALID_KERNEL;
     if (arg_index >= kernel->info->num_args)
@@ -196,17 +183,17 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelArgInfo(cl_kernel kernel, cl_uint arg
     const struct sp_arg_info *arg = &kernel->info->args[arg_index];
     switch (param_name) {
     case CL_KERNEL_ARG_ADDRESS_QUALIFIER:
-        return reply(&query, &(cl_kernel_arg_address_qualifier){address_qualifier(arg)},
-                     sizeof(cl_kernel_arg_address_qualifier));
+        return sp_query_reply(&query, &(cl_kernel_arg_address_qualifier){address_qualifier(arg)},
+                              sizeof(cl_kernel_arg_address_qualifier));
     case CL_KERNEL_ARG_ACCESS_QUALIFIER: /* no image and no pipe can be an argument */
-        return reply(&query, &(cl_kernel_arg_access_qualifier){CL_KERNEL_ARG_ACCESS_NONE},
-                     sizeof(cl_kernel_arg_access_qualifier));
+        return sp_query_reply(&query, &(cl_kernel_arg_access_qualifier){CL_KERNEL_ARG_ACCESS_NONE},
+                              sizeof(cl_kernel_arg_access_qualifier));
     case CL_KERNEL_ARG_TYPE_NAME:
-        return reply_string(&query, arg->type_name);
+        return sp_query_reply_string(&query, arg->type_name);
     case CL_KERNEL_ARG_TYPE_QUALIFIER:
-        return reply(&query, &(cl_kernel_arg_type_qualifier){type_qualifier(arg)},
-                     sizeof(cl_kernel_arg_type_qualifier));
+        return sp_query_reply(&query, &(cl_kernel_arg_type_qualifier){type_qualifier(arg)},
+                              sizeof(cl_kernel_arg_type_qualifier));
     default:
-        return reply_string(&query, arg->name);
+        return sp_query_reply_string(&query, arg->name);
     }
 }

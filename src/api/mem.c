@@ -9,6 +9,7 @@
 #include "api/device.h"
 #include "api/info.h"
 #include "api/range.h"
+#include "runtime/queue.h"
 #include "svm/coherence.h"
 #include "svm/heap.h"
 #include "util/alloc.h"
@@ -30,6 +31,20 @@ cl_int sp_buffer_check_alignment(cl_device_id device, cl_mem buffer)
 {
     (void)device; /* all devices have one alignment */
     return buffer->offset % SP_MEM_BASE_ALIGN_BYTES ? CL_MISALIGNED_SUB_BUFFER_OFFSET : CL_SUCCESS;
+}
+
+cl_int sp_buffer_copy_check(cl_command_queue queue, cl_mem src, cl_mem dst)
+{
+    if (!sp_object_is(queue, SP_OBJECT_QUEUE))
+        return CL_INVALID_COMMAND_QUEUE;
+    cl_int error = sp_buffer_check(queue->context, src);
+    if (!error)
+        error = sp_buffer_check(queue->context, dst);
+    if (!error)
+        error = sp_buffer_check_alignment(queue->device, src);
+    if (!error)
+        error = sp_buffer_check_alignment(queue->device, dst);
+    return error;
 }
 
 static bool at_most_one(cl_mem_flags flags)

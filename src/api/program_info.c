@@ -8,18 +8,6 @@
 #include "api/program_internal.h"
 #include "util/alloc.h"
 
-/* Where an answer goes. */
-struct query {
-    size_t room;
-    void *out;
-    size_t *bytes_ret;
-};
-
-static cl_int reply(const struct query *query, const void *value, size_t bytes)
-{
-    return sp_info_reply(query->room, query->out, query->bytes_ret, value, bytes);
-}
-
 /* With the lock held: the info of the first device that the program was built for, or NULL. */
 static const struct sp_program_info *built_info(cl_program program)
 {
@@ -31,7 +19,7 @@ static const struct sp_program_info *built_info(cl_program program)
     return NULL;
 }
 
-static cl_int reply_kernel_names(const struct query *query, const struct sp_program_info *info)
+static cl_int reply_kernel_names(const struct sp_query *query, const struct sp_program_info *info)
 {
     size_t bytes = 1;
     for (uint32_t i = 0; i < info->num_kernels; i++)
@@ -44,13 +32,13 @@ static cl_int reply_kernel_names(const struct query *query, const struct sp_prog
             *end++ = ';';
         end = stpcpy(end, info->kernels[i].name);
     }
-    cl_int error = reply(query, names, bytes);
+    cl_int error = sp_query_reply(query, names, bytes);
     free(names);
     return error;
 }
 
 /* With the lock held: queries that need an executable. */
-static cl_int reply_about_kernels(const struct query *query, cl_program program,
+static cl_int reply_about_kernels(const struct sp_query *query, cl_program program,
                                   cl_program_info name)
 {
     const struct sp_program_info *info = built_info(program);
@@ -58,11 +46,11 @@ static cl_int reply_about_kernels(const struct query *query, cl_program program,
         return CL_INVALID_PROGRAM_EXECUTABLE;
     switch (name) {
     case CL_PROGRAM_NUM_KERNELS:
-        return reply(query, &(size_t){info->num_kernels}, sizeof(size_t));
+        return sp_query_reply(query, &(size_t){info->num_kernels}, sizeof(size_t));
     case CL_PROGRAM_KERNEL_NAMES:
         return reply_kernel_names(query, info);
     default: /* constructors and destructors: OpenCL C has none */
-        return reply(query, &(cl_bool){CL_FALSE}, sizeof(cl_bool));
+        return sp_query_reply(query, &(cl_bool){CL_FALSE}, sizeof(cl_bool));
     }
 }
 
@@ -85,7 +73,7 @@ static int get_binary(cl_program program, cl_uint index, unsigned char **bytes, 
     return *bytes ? 0 : -1;
 }
 
-static cl_int reply_binary_sizes(const struct query *query, cl_program program)
+static cl_int reply_binary_sizes(const struct sp_query *query, cl_program program)
 {
     size_t *sizes = sp_alloc_array(program->num_devices, sizeof(size_t));
     if (!sizes)
@@ -98,12 +86,12 @@ static cl_int reply_binary_sizes(const struct query *query, cl_program program)
         free(bytes);
     }
     if (!error)
-        error = reply(query, sizes, program->num_devices * sizeof(size_t));
+        error = sp_query_reply(query, sizes, program->num_devices * sizeof(size_t));
     free(sizes);
     return error;
 }
 
-static cl_int reply_binaries(const struct query *query, cl_program program)
+static cl_int reply_binaries(const struct sp_query *query, cl_program program)
 {
     size_t bytes = program->num_devices * sizeof(unsigned char *);
     unsigned char **wanted = query->out;
@@ -129,24 +117,26 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_
                                                  size_t param_value_size, void *param_value,
                                                  size_t *param_value_size_ret)
 {
-    struct query query = {param_value_size, param_value, param_value_size_ret};
+    struct sp_query query = {param_value_size, param_value, param_value_size_ret};
     cl_int error;
     if (!sp_object_is(program, SP_OBJECT_PROGRAM))
         return CL_INVALID_PROGRAM;
     switch (param_name) {
     case CL_PROGRAM_REFERENCE_COUNT:
-        return reply(&query, &(cl_uint){sp_object_handles(&program->object)}, sizeof(cl_uint));
+        return sp_query_reply(&query, &(cl_uint){sp_object_handles(&program->object)},
+                              sizeof(cl_uint));
     case CL_PROGRAM_CONTEXT:
-        return reply(&query, &program->context, sizeof(cl_context));
+        return sp_query_reply(&query, &program->context, sizeof(cl_context));
     case CL_PROGRAM_NUM_DEVICES:
-        return reply(&query, &program->num_devices, sizeof(cl_uint));
+        return sp_query_reply(&query, &program->num_devices, sizeof(cl_uint));
     case CL_PROGRAM_DEVICES:
-        return reply(&query, program->devices, program->num_devices * sizeof(cl_device_id));
+        return sp_query_reply(&query, program->devices,
+                              program->num_devices * sizeof(cl_device_id));
     case CL_PROGRAM_SOURCE:
         return sp_info_reply_string(param_value_size, param_value, param_value_size_ret,
                                     program->source ? program->source : "");
     case CL_PROGRAM_IL:
-        return reply(&query, NULL, 0);
+        return sp_query_reply(&query, NULL, 0);
     case CL_PROGRAM_BINARY_SIZES:
     case CL_PROGRAM_BINARIES:
         pthread_mutex_lock(&program->lock);
@@ -168,7 +158,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_
 }
 
 /* With the lock held. `build` is NULL where nothing was done for the device. */
-static cl_int reply_about_build(const struct query *query, const struct sp_build *build,
+static cl_int reply_about_build(const struct sp_query *query, const struct sp_build *build,
                                 cl_program_build_info name)
 {
     bool was_performed = build && build->status != CL_BUILD_NONE;
@@ -176,24 +166,24 @@ static cl_int reply_about_build(const struct query *query, const struct sp_build
     size_t globals = 0;
     switch (name) {
     case CL_PROGRAM_BUILD_STATUS:
-        return reply(query, &(cl_build_status){build ? build->status : CL_BUILD_NONE},
-                     sizeof(cl_build_status));
+        return sp_query_reply(query, &(cl_build_status){build ? build->status : CL_BUILD_NONE},
+                              sizeof(cl_build_status));
     case CL_PROGRAM_BUILD_OPTIONS:
         if (was_performed)
             text = build->options;
-        return reply(query, text, strlen(text) + 1);
+        return sp_query_reply(query, text, strlen(text) + 1);
     case CL_PROGRAM_BUILD_LOG:
         if (was_performed && build->log)
             text = build->log;
-        return reply(query, text, strlen(text) + 1);
+        return sp_query_reply(query, text, strlen(text) + 1);
     case CL_PROGRAM_BINARY_TYPE:
-        return reply(query,
-                     &(cl_program_binary_type){build ? build->type : CL_PROGRAM_BINARY_TYPE_NONE},
-                     sizeof(cl_program_binary_type));
+        return sp_query_reply(
+            query, &(cl_program_binary_type){build ? build->type : CL_PROGRAM_BINARY_TYPE_NONE},
+            sizeof(cl_program_binary_type));
     case CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE:
         if (build && build->executable)
             globals = sp_executable_info(build->executable)->globals_bytes;
-        return reply(query, &globals, sizeof(globals));
+        return sp_query_reply(query, &globals, sizeof(globals));
     default:
         return CL_INVALID_VALUE;
     }
@@ -216,7 +206,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramBuildInfo(cl_program program, cl_dev
                                                       size_t param_value_size, void *param_value,
                                                       size_t *param_value_size_ret)
 {
-    struct query query = {param_value_size, param_value, param_value_size_ret};
+    struct sp_query query = {param_value_size, param_value, param_value_size_ret};
     if (!sp_object_is(program, SP_OBJECT_PROGRAM))
         return CL_INVALID_PROGRAM;
     if (sp_program_device_index(program, device) == program->num_devices)

@@ -189,15 +189,7 @@ cl_int CL_API_CALL clEnqueueCopyBufferRect(cl_command_queue command_queue, cl_me
                                            cl_uint num_events_in_wait_list,
                                            const cl_event *event_wait_list, cl_event *event)
 {
-    if (!sp_object_is(command_queue, SP_OBJECT_QUEUE))
-        return CL_INVALID_COMMAND_QUEUE;
-    cl_int error = sp_buffer_check(command_queue->context, src_buffer);
-    if (!error)
-        error = sp_buffer_check(command_queue->context, dst_buffer);
-    if (!error)
-        error = sp_buffer_check_alignment(command_queue->device, src_buffer);
-    if (!error)
-        error = sp_buffer_check_alignment(command_queue->device, dst_buffer);
+    cl_int error = sp_buffer_copy_check(command_queue, src_buffer, dst_buffer);
     if (error)
         return error;
     struct rect_side src_side, dst_side;
