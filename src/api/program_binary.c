@@ -15,6 +15,7 @@
 #include "compiler/cache.h"
 #include "compiler/client.h"
 #include "compiler/cpu_abi.h"
+#include "compiler/gpu_abi.h"
 #include "util/alloc.h"
 #include "util/wire.h"
 
@@ -47,6 +48,7 @@ static void put_content(struct sp_wire_writer *writer, cl_device_id device,
     sp_wire_put_u32(writer, BINARY_MAGIC);
     sp_wire_put_u32(writer, BINARY_VERSION);
     sp_wire_put_u32(writer, SP_CPU_ABI_VERSION);
+    sp_wire_put_u32(writer, SP_GPU_ABI_VERSION);
     sp_wire_put_u32(writer, SP_CC_VERSION);
     sp_wire_put_string(writer, MACHINE);
     sp_wire_put_string(writer, device->device->info.driver_name);
@@ -111,6 +113,7 @@ static bool header_is_right(struct sp_wire_reader *reader, cl_device_id device)
 {
     return sp_wire_get_u32(reader) == BINARY_MAGIC && sp_wire_get_u32(reader) == BINARY_VERSION &&
            sp_wire_get_u32(reader) == SP_CPU_ABI_VERSION &&
+           sp_wire_get_u32(reader) == SP_GPU_ABI_VERSION &&
            sp_wire_get_u32(reader) == SP_CC_VERSION && string_is(reader, MACHINE) &&
            string_is(reader, device->device->info.driver_name);
 }

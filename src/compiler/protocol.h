@@ -26,6 +26,8 @@
  *            u32 n, n strings                     kernels wanted
  *            3 x u64 local size                   0 0 0: for any local size, given at launch
  *            u32 n, n strings                     options, as at LINK
+ *            string target                        "": this processor; "nvptx64:sm_90": PTX for
+ *                                                 that architecture
  *
  * Reply bodies:
  *   every    u32 status                           SP_CC_OK, or the reason
@@ -36,7 +38,7 @@
  *   LINK     bytes ir                             the linked program: for CODE; for a library
  *                                                 (SP_CC_LINK_LIBRARY), bitcode for another LINK
  *            sp_program_info                      (kernel_info.h; empty for a library)
- *   CODE     bytes shared object                  ELF, see cpu_abi.h
+ *   CODE     bytes image                          ELF, see cpu_abi.h; PTX, see gpu_abi.h
  *            u32 n, n x sp_kernel_code            string, u64, u64, u32
  * What follows `log` is there only when status is SP_CC_OK.
  */
@@ -46,7 +48,7 @@
 #include <stdint.h>
 
 #define SP_CC_MAGIC 0x43435053u /* "SPCC" */
-#define SP_CC_VERSION 1u
+#define SP_CC_VERSION 2u
 #define SP_CC_CONTROL_FD 3 /* SP_SPAWN_CONTROL_FD */
 
 /* Nothing in a request or reply is larger: a program of this size is an error, not a wish. */

@@ -32,6 +32,7 @@
 #include "compiler/cache.h"
 #include "compiler/client.h"
 #include "compiler/cpu_abi.h"
+#include "compiler/gpu_abi.h"
 #include "compiler/protocol.h"
 #include "util/alloc.h"
 #include "util/wire.h"
@@ -43,7 +44,8 @@
 #define MAX_INCLUDED_BYTES (UINT64_C(256) << 20)
 #define MAX_DEPENDENCIES 65536u
 
-#define BUILTINS_NAME "cpu.bc"
+/* The builtin libraries, beside samepage-cc. */
+static const char *const libraries[] = {"cpu.bc", "nvptx.bc"};
 
 #define SEED_MACHINE 2u
 #define SEED_BODY 3u
@@ -99,19 +101,23 @@ static void look_at_machine(void)
     sp_wire_writer_init(&writer);
     const char *compiler = sp_compiler_path();
     const char *slash = compiler ? strrchr(compiler, '/') : NULL;
-    char *builtins =
-        slash ? sp_format("%.*s/" BUILTINS_NAME, (int)(slash - compiler), compiler) : NULL;
     sp_wire_put_string(&writer, SP_VERSION);
     sp_wire_put_u32(&writer, SP_CPU_ABI_VERSION);
+    sp_wire_put_u32(&writer, SP_GPU_ABI_VERSION);
     sp_wire_put_u32(&writer, SP_CC_VERSION);
     put_processor(&writer);
-    if (compiler && builtins) {
+    if (compiler)
         put_file(&writer, compiler);
-        put_file(&writer, builtins);
+    bool is_known = slash != NULL;
+    for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]) && is_known; i++) {
+        char *path = sp_format("%.*s/%s", (int)(slash - compiler), compiler, libraries[i]);
+        if (path)
+            put_file(&writer, path);
+        is_known = path != NULL;
+        free(path);
     }
     machine = sp_digest(writer.bytes, writer.size, SEED_MACHINE);
-    machine_is_known = compiler && builtins && !writer.error;
-    free(builtins);
+    machine_is_known = is_known && !writer.error;
     sp_wire_writer_finish(&writer);
 }
 
@@ -460,8 +466,9 @@ static int take_object(struct sp_compiler_reply *reply, struct sp_step_result *r
     return sp_wire_reader_done(&reader) ? 0 : -EBADMSG;
 }
 
-int sp_step_generate(struct sp_bytes ir, struct sp_words kernels, const uint64_t local_size[3],
-                     struct sp_words options, struct sp_step_result *result)
+int sp_step_generate(struct sp_bytes ir, const char *target, struct sp_words kernels,
+                     const uint64_t local_size[3], struct sp_words options,
+                     struct sp_step_result *result)
 {
     struct sp_wire_writer request;
     request_begin(&request);
@@ -470,6 +477,7 @@ int sp_step_generate(struct sp_bytes ir, struct sp_words kernels, const uint64_t
     for (int i = 0; i < 3; i++)
         sp_wire_put_u64(&request, local_size[i]);
     put_words(&request, options);
+    sp_wire_put_string(&request, target ? target : "");
     return ask(SP_CC_CODE, &request, result, take_object);
 }
 

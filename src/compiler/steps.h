@@ -29,7 +29,7 @@ struct sp_header {
 struct sp_step_result {
     char *log;                      /* owned; the build log; NULL stands for "" */
     void *memory;                   /* owned; where `code` lies */
-    struct sp_bytes code;           /* bitcode, program IR or a shared object */
+    struct sp_bytes code;           /* bitcode, program IR or an image for a device */
     struct sp_program_info *info;   /* owned; sp_step_link of a program, else NULL */
     struct sp_kernel_code *kernels; /* owned; sp_step_generate: as many as kernels were wanted */
     uint32_t num_kernels;
@@ -53,9 +53,11 @@ int sp_step_link(const struct sp_bytes *inputs, uint32_t num_inputs, struct sp_w
 int sp_step_link_library(const struct sp_bytes *inputs, uint32_t num_inputs,
                          struct sp_words options, struct sp_step_result *result);
 
-/* Program IR to a shared object with `kernels`, for local_size (0 0 0: any). */
-int sp_step_generate(struct sp_bytes ir, struct sp_words kernels, const uint64_t local_size[3],
-                     struct sp_words options, struct sp_step_result *result);
+/* Program IR to an image with `kernels` for a target (sp_device_info.code_target; NULL: this
+ * processor), for local_size (0 0 0: any). */
+int sp_step_generate(struct sp_bytes ir, const char *target, struct sp_words kernels,
+                     const uint64_t local_size[3], struct sp_words options,
+                     struct sp_step_result *result);
 
 void sp_step_result_finish(struct sp_step_result *result);
 

@@ -143,6 +143,7 @@ struct sp_device_info {
     uint32_t svm_levels;         /* SP_SVM_ bits that are true of it */
     uint32_t numa_nodes;         /* nodes with processors of this device; at least 1 */
     bool fp64;
+    const char *code_target;     /* what samepage-cc makes code for (protocol.h, CODE); NULL: this processor */
 };
 
 /* How a device is divided (clCreateSubDevices). */

@@ -4,10 +4,12 @@
 #include "compiler/cc/code.h"
 
 #include "compiler/cc/describe.h"
+#include "compiler/cc/gpu/gpu.h"
 #include "compiler/cc/layout.h"
 #include "compiler/cc/libm.h"
 #include "compiler/cc/module.h"
 #include "compiler/cc/object.h"
+#include "compiler/cc/replaceable.h"
 #include "compiler/cc/target.h"
 #include "compiler/cc/workgroup/emit.h"
 #include "compiler/cc/workgroup/metadata.h"
@@ -36,10 +38,10 @@ struct work {
     bool optimise;
 };
 
-static bool has_option(const struct sp_cc_code *code, const char *option)
+bool sp_cc_has_option(const struct sp_cc_strings *options, const char *option)
 {
-    for (size_t i = 0; i < code->options.count; i++)
-        if (!strcmp(code->options.items[i], option))
+    for (size_t i = 0; i < options->count; i++)
+        if (!strcmp(options->items[i], option))
             return true;
     return false;
 }
@@ -253,7 +255,10 @@ static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *resu
 enum sp_cc_status sp_cc_code(const struct sp_cc_code *code, struct sp_cc_text *object,
                              struct sp_kernel_code *results, struct sp_cc_text *log)
 {
-    struct work work = {.code = code, .optimise = !has_option(code, "-cl-opt-disable")};
+    if (code->target && *code->target)
+        return sp_cc_gpu_code(code, object, results, log);
+    struct work work = {.code = code,
+                        .optimise = !sp_cc_has_option(&code->options, "-cl-opt-disable")};
     LLVMContextRef context = sp_cc_context_create(log);
     enum sp_cc_status status = SP_CC_BAD_REQUEST;
     work.kernels = sp_cc_allocate(code->kernels.count * sizeof(*work.kernels));
@@ -263,7 +268,11 @@ enum sp_cc_status sp_cc_code(const struct sp_cc_code *code, struct sp_cc_text *o
         sp_cc_text_format(log, "error: this processor is not known to the compiler\n");
         status = SP_CC_INTERNAL;
     } else if (work.module) {
-        status = find_kernels(&work, log);
+        char *error = sp_cc_take_replaceable(work.module);
+        if (error)
+            sp_cc_text_format(log, "error: %s\n", error);
+        status = error ? SP_CC_INTERNAL : find_kernels(&work, log);
+        free(error);
         if (status == SP_CC_OK)
             status = generate(&work, results, object, log);
     }

@@ -1,4 +1,5 @@
-/* The back half for the CPU: program IR to a shared object (cpu_abi.h). */
+/* The back halves: program IR to a shared object for this processor (cpu_abi.h), here, or to an
+ * image for a GPU (gpu_abi.h, in gpu/). */
 #ifndef SP_COMPILER_CC_CODE_H
 #define SP_COMPILER_CC_CODE_H
 
@@ -6,6 +7,7 @@
 #include "compiler/cc/text.h"
 #include "compiler/protocol.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sp_kernel_code;
@@ -15,9 +17,12 @@ struct sp_cc_code {
     struct sp_cc_strings kernels;
     uint64_t local_size[3]; /* 0 0 0: any */
     struct sp_cc_strings options;
+    const char *target; /* protocol.h, CODE; NULL or "": this processor */
 };
 
-/* Generates code. On SP_CC_OK `object` holds the shared object and kernels[i] (an array of
+bool sp_cc_has_option(const struct sp_cc_strings *options, const char *option);
+
+/* Generates code. On SP_CC_OK `object` holds the image and kernels[i] (an array of
  * code->kernels.count, names not owned) describes code->kernels.items[i]. */
 enum sp_cc_status sp_cc_code(const struct sp_cc_code *code, struct sp_cc_text *object,
                              struct sp_kernel_code *kernels, struct sp_cc_text *log);

@@ -19,8 +19,9 @@ static const char help[] =
     "  samepage-cc --compile FILE.cl -o FILE.bc [option...]     OpenCL C to bitcode\n"
     "  samepage-cc --link FILE.bc... -o FILE.ir [option...]     bitcode to a program; prints its "
     "kernels\n"
-    "  samepage-cc --code FILE.ir -o FILE.so --kernel NAME... [--local X,Y,Z] [option...]\n"
-    "                                                           a program to a shared object\n"
+    "  samepage-cc --code FILE.ir -o FILE.so --kernel NAME... [--local X,Y,Z]\n"
+    "              [--target nvptx64:sm_90] [option...]         a program to a shared object, or to "
+    "PTX\n"
     "  samepage-cc --make-library FILE.bc... -o FILE.bc         bitcode to a library for --link\n"
     "  samepage-cc --help | --version\n"
     "\n"
@@ -36,6 +37,7 @@ struct arguments {
     struct sp_cc_strings options;
     struct sp_cc_strings kernels;
     uint64_t local_size[3];
+    const char *target;
 };
 
 static int wrong(const char *what, const char *word)
@@ -50,7 +52,8 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
     for (int i = 2; i < argc; i++) {
         const char *word = argv[i];
         const char *next = i + 1 < argc ? argv[i + 1] : NULL;
-        if (!strcmp(word, "-o") || !strcmp(word, "--kernel") || !strcmp(word, "--local")) {
+        if (!strcmp(word, "-o") || !strcmp(word, "--kernel") || !strcmp(word, "--local") ||
+            !strcmp(word, "--target")) {
             if (!next)
                 return wrong("a value is missing after ", word);
             i++;
@@ -58,6 +61,8 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
                 arguments->output = next;
             else if (word[2] == 'k')
                 sp_cc_strings_add(&arguments->kernels, next);
+            else if (word[2] == 't')
+                arguments->target = next;
             else if (sscanf(next, "%" SCNu64 ",%" SCNu64 ",%" SCNu64, &arguments->local_size[0],
                             &arguments->local_size[1], &arguments->local_size[2]) != 3)
                 return wrong("three numbers are needed, not ", next);
@@ -158,7 +163,9 @@ static int link_program(const struct arguments *arguments, struct sp_cc_text *lo
 
 static int generate(const struct arguments *arguments, struct sp_cc_text *log)
 {
-    struct sp_cc_code code = {.kernels = arguments->kernels, .options = arguments->options};
+    struct sp_cc_code code = {.kernels = arguments->kernels,
+                              .options = arguments->options,
+                              .target = arguments->target};
     struct sp_cc_text ir = {0}, object = {0};
     int result = 1;
     if (!code.kernels.count) {

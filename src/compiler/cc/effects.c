@@ -4,6 +4,7 @@
  * atomic access reads and writes. */
 #include "compiler/cc/effects.h"
 
+#include "compiler/cc/replaceable.h"
 #include "compiler/cc/text.h"
 #include "compiler/kernel_info.h"
 
@@ -31,8 +32,12 @@ static void worklist_finish(struct worklist *list)
     sp_map_finish(&list->seen);
 }
 
-static uint32_t effect_of_call(LLVMValueRef call, LLVMValueRef pointer)
+static uint32_t effect_of_call(LLVMValueRef call, LLVMValueRef pointer, struct worklist *list)
 {
+    if (sp_ir_calls(call, SP_SCOPED_NAME)) {
+        push(list, call);
+        return 0;
+    }
     if (sp_ir_is_intrinsic(call, "llvm.lifetime.") || sp_ir_is_intrinsic(call, "llvm.assume") ||
         sp_ir_is_intrinsic(call, "llvm.prefetch") || sp_ir_calls(call, "__sp_is_local") ||
         sp_ir_calls(call, "__sp_is_private"))
@@ -68,7 +73,7 @@ static uint32_t effect_of_use(LLVMValueRef user, LLVMValueRef pointer, struct wo
     case LLVMICmp:
         return 0;
     case LLVMCall:
-        return effect_of_call(user, pointer);
+        return effect_of_call(user, pointer, list);
     default:
         return all;
     }
@@ -110,6 +115,8 @@ static bool is_followed(LLVMValueRef address)
         } else if (LLVMIsAGetElementPtrInst(value) || LLVMIsAAddrSpaceCastInst(value) ||
                    LLVMIsABitCastInst(value) || LLVMIsAFreezeInst(value) ||
                    (LLVMIsAConstantExpr(value) && LLVMGetConstOpcode(value) != LLVMIntToPtr))
+            push(&list, LLVMGetOperand(value, 0));
+        else if (sp_ir_calls(value, SP_SCOPED_NAME))
             push(&list, LLVMGetOperand(value, 0));
         else if (!sp_ir_calls(value, SP_GROUP_SCRATCH_NAME))
             followed = true;

@@ -7,9 +7,6 @@
 #include <llvm-c/Target.h>
 #include <stdlib.h>
 
-/* 8 bytes for each of SP_MAX_WORK_GROUP_SIZE work-items (docs/compiler-contract.md). */
-#define GROUP_SCRATCH_BYTES (8u * 1024u)
-
 /* Arrays in local memory start a cache line: vector accesses then split none. */
 #define LINE_BYTES 64u
 
@@ -46,7 +43,7 @@ void sp_cc_layout_locals(LLVMModuleRef module, LLVMValueRef kernel, struct sp_cc
             add_variable(module, layout, variable);
     LLVMValueRef scratch = LLVMGetNamedFunction(module, SP_GROUP_SCRATCH_NAME);
     if (scratch && sp_ir_uses_global(kernel, scratch))
-        add(layout, scratch, GROUP_SCRATCH_BYTES, SP_CPU_SCRATCH_ALIGN);
+        add(layout, scratch, SP_CC_GROUP_SCRATCH_BYTES, SP_CPU_SCRATCH_ALIGN);
 }
 
 static bool is_placed(LLVMValueRef value, const void *layout)

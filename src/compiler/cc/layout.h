@@ -7,6 +7,9 @@
 
 #include "compiler/cc/ir.h"
 
+/* 8 bytes for each of SP_MAX_WORK_GROUP_SIZE work-items (docs/compiler-contract.md). */
+#define SP_CC_GROUP_SCRATCH_BYTES (8u * 1024u)
+
 struct sp_cc_place {
     LLVMValueRef variable; /* a global variable; or the function __sp_group_scratch */
     uint64_t offset;

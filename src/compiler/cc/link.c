@@ -1,14 +1,15 @@
 /* See link.h. The order of work: link the inputs; take what they use from the builtin library;
  * inline everything into the kernels; clean up; look at what is left; describe it.
  *
- * In the result every kernel is an external definition in the C convention and holds all its code;
- * all else is internal. It keeps the triple of spir64: the target is chosen at code generation. */
+ * In the result every kernel is an external definition in the C convention and holds all its code
+ * but calls of replaceable functions (replaceable.h); all else is internal. It keeps the triple of spir64: the target is chosen at code generation. */
 #include "compiler/cc/link.h"
 
 #include "compiler/cc/describe.h"
 #include "compiler/cc/division.h"
 #include "compiler/cc/layout.h"
 #include "compiler/cc/module.h"
+#include "compiler/cc/replaceable.h"
 #include "compiler/cc/target.h"
 #include "compiler/cc/tools.h"
 
@@ -17,13 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* To SSA, then what makes the analyses of code generation sharper; nothing that copies or moves a
- * barrier. */
-#define CLEANING                                                                                   \
-    "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"     \
-    "sroa<modify-cfg>,loop-mssa(licm),gvn,dse,instcombine<no-verify-fixpoint>,adce,simplifycfg),"  \
-    "globaldce"
 
 static unsigned attribute_kind(const char *name)
 {
@@ -202,6 +196,8 @@ static void prepare_function(LLVMContextRef context, LLVMValueRef function)
                             LLVMCreateEnumAttribute(context, attribute_kind("alwaysinline"), 0));
     LLVMSetVisibility(function, LLVMDefaultVisibility);
     LLVMSetLinkage(function, kernel ? LLVMExternalLinkage : LLVMInternalLinkage);
+    if (sp_cc_is_replaceable(function))
+        sp_cc_keep_replaceable(function);
     normalise_calls(function);
 }
 
@@ -242,7 +238,8 @@ static bool has_recursion(LLVMModuleRef program, struct sp_cc_text *log)
             for (value = LLVMGetFirstInstruction(block); value && !found;
                  value = LLVMGetNextInstruction(value)) {
                 LLVMValueRef called = LLVMIsACallInst(value) ? LLVMGetCalledValue(value) : NULL;
-                if (!called || (LLVMIsAFunction(called) && !sp_ir_is_definition(called)))
+                if (!called || (LLVMIsAFunction(called) && (!sp_ir_is_definition(called) ||
+                                                            sp_cc_is_replaceable(called))))
                     continue;
                 if (LLVMIsAInlineAsm(called))
                     sp_cc_text_format(log, "error: assembly is not allowed in OpenCL C\n");
@@ -304,7 +301,7 @@ static enum sp_cc_status inline_all(LLVMContextRef context, LLVMModuleRef progra
         return SP_CC_SOURCE_ERROR;
     for (LLVMValueRef f = LLVMGetFirstFunction(program); f; f = LLVMGetNextFunction(f))
         drop_alias_scopes(context, f);
-    error = sp_ir_run_passes(program, CLEANING, NULL);
+    error = sp_ir_run_passes(program, SP_CC_CLEANING, NULL);
     if (error) {
         sp_cc_text_format(log, "error: %s\n", error);
         free(error);
@@ -323,7 +320,7 @@ static void describe_program(LLVMModuleRef program, struct sp_program_info *info
 {
     struct sp_cc_layout globals = {0};
     for (LLVMValueRef f = LLVMGetFirstFunction(program); f; f = LLVMGetNextFunction(f)) {
-        if (!sp_ir_is_definition(f))
+        if (!sp_ir_is_definition(f) || sp_cc_is_replaceable(f))
             continue;
         info->kernels =
             sp_cc_reallocate(info->kernels, (info->num_kernels + 1) * sizeof(*info->kernels));

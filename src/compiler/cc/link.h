@@ -10,6 +10,13 @@
 
 struct sp_program_info;
 
+/* The passes after inlining: to SSA, then what makes the analyses of code generation sharper;
+ * nothing that copies or moves a barrier. */
+#define SP_CC_CLEANING                                                                             \
+    "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"     \
+    "sroa<modify-cfg>,loop-mssa(licm),gvn,dse,instcombine<no-verify-fixpoint>,adce,simplifycfg),"  \
+    "globaldce"
+
 struct sp_cc_blob {
     const void *bytes; /* not owned */
     size_t size;

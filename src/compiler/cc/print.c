@@ -74,17 +74,16 @@ static void store_lanes(LLVMContextRef context, LLVMBuilderRef builder, LLVMValu
     }
 }
 
-LLVMValueRef sp_cc_emit_print(LLVMModuleRef module, LLVMBuilderRef builder, LLVMBuilderRef entry,
-                              LLVMValueRef launch, LLVMValueRef *operands, unsigned count)
+LLVMValueRef sp_cc_emit_record(LLVMModuleRef module, LLVMBuilderRef builder, LLVMBuilderRef entry,
+                               LLVMValueRef *operands, unsigned count, uint64_t *bytes)
 {
     LLVMContextRef context = LLVMGetModuleContext(module);
-    LLVMTypeRef i64 = LLVMInt64TypeInContext(context), i32 = LLVMInt32TypeInContext(context);
-    LLVMTypeRef pointer = LLVMPointerTypeInContext(context, 0);
-    uint64_t bytes = 0;
+    LLVMTypeRef i64 = LLVMInt64TypeInContext(context);
+    *bytes = 0;
     for (unsigned i = 1; i < count; i++)
-        bytes += sizeof(struct sp_print_argument) + shape_of(LLVMTypeOf(operands[i])).bytes;
+        *bytes += sizeof(struct sp_print_argument) + shape_of(LLVMTypeOf(operands[i])).bytes;
     LLVMValueRef record =
-        LLVMBuildAlloca(entry, LLVMArrayType2(i64, bytes / VALUE_ALIGN + 1), "record");
+        LLVMBuildAlloca(entry, LLVMArrayType2(i64, *bytes / VALUE_ALIGN + 1), "record");
     uint64_t offset = 0;
     for (unsigned i = 1; i < count; i++) {
         struct shape shape = shape_of(LLVMTypeOf(operands[i]));
@@ -94,6 +93,17 @@ LLVMValueRef sp_cc_emit_print(LLVMModuleRef module, LLVMBuilderRef builder, LLVM
         store_lanes(context, builder, operands[i], &shape, record, offset);
         offset += shape.bytes;
     }
+    return record;
+}
+
+LLVMValueRef sp_cc_emit_print(LLVMModuleRef module, LLVMBuilderRef builder, LLVMBuilderRef entry,
+                              LLVMValueRef launch, LLVMValueRef *operands, unsigned count)
+{
+    LLVMContextRef context = LLVMGetModuleContext(module);
+    LLVMTypeRef i64 = LLVMInt64TypeInContext(context), i32 = LLVMInt32TypeInContext(context);
+    LLVMTypeRef pointer = LLVMPointerTypeInContext(context, 0);
+    uint64_t bytes;
+    LLVMValueRef record = sp_cc_emit_record(module, builder, entry, operands, count, &bytes);
     LLVMTypeRef parameters[] = {pointer, pointer, pointer, i64};
     LLVMTypeRef type = LLVMFunctionType(i32, parameters, 4, false);
     LLVMValueRef print = LLVMBuildLoad2(

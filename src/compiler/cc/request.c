@@ -192,6 +192,10 @@ static enum sp_cc_status serve_code(struct sp_wire_reader *body, struct sp_wire_
     for (int d = 0; d < 3; d++)
         code.local_size[d] = sp_wire_get_u64(body);
     get_strings(body, &code.options);
+    char *target = sp_wire_get_string(body);
+    code.target = target;
+    if (!target)
+        body->failed = true;
     struct sp_kernel_code *kernels = sp_cc_allocate(code.kernels.count * sizeof(*kernels));
     if (sp_wire_reader_done(body)) {
         status = sp_cc_code(&code, &object, kernels, log);
@@ -205,6 +209,7 @@ static enum sp_cc_status serve_code(struct sp_wire_reader *body, struct sp_wire_
         }
     }
     free(kernels);
+    free(target);
     sp_cc_text_finish(&object);
     sp_cc_strings_finish(&code.kernels);
     sp_cc_strings_finish(&code.options);

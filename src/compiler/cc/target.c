@@ -67,7 +67,12 @@ uint32_t sp_cc_target_vector_bits(void)
 
 char *sp_cc_target_builtins_path(void)
 {
-    const char *given = sp_cc_tool_path("SAMEPAGE_BUILTINS", NULL);
+    return sp_cc_target_library_path("SAMEPAGE_BUILTINS", BUILTINS_NAME);
+}
+
+char *sp_cc_target_library_path(const char *variable, const char *name)
+{
+    const char *given = sp_cc_tool_path(variable, NULL);
     struct sp_cc_text path = {0};
     char self[PATH_MAX];
     if (given)
@@ -77,6 +82,6 @@ char *sp_cc_target_builtins_path(void)
     char *slash = strrchr(self, '/');
     if (slash)
         *slash = 0;
-    sp_cc_text_format(&path, "%s/%s", self, BUILTINS_NAME);
+    sp_cc_text_format(&path, "%s/%s", self, name);
     return path.bytes;
 }

@@ -16,7 +16,11 @@ LLVMTargetMachineRef sp_cc_target_machine(bool optimise);
 /* Bits of the widest vector that code should use: 512, 256 or 128. */
 uint32_t sp_cc_target_vector_bits(void);
 
-/* Where the builtin library for the CPU lies; to be freed. */
+/* Where the builtin library lies from which LINK takes; to be freed. */
 char *sp_cc_target_builtins_path(void);
+
+/* Where a library lies: what the environment's variable says, else the name beside this program; to
+ * be freed. */
+char *sp_cc_target_library_path(const char *variable, const char *name);
 
 #endif

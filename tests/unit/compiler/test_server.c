@@ -179,6 +179,7 @@ static void test_whole_way(void **state)
     for (int d = 0; d < 3; d++)
         sp_wire_put_u64(&body, 0);
     sp_wire_put_u32(&body, 0);
+    sp_wire_put_string(&body, "");
     assert_true(ask(SP_CC_CODE, &body, &coded, &size));
     sp_wire_writer_finish(&body);
     sp_wire_reader_init(&reader, coded, size);

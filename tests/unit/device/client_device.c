@@ -183,7 +183,7 @@ void load_code(struct sp_device *device, const char *source, struct test_code *c
     for (uint32_t i = 0; i < info->num_kernels; i++)
         names[i] = info->kernels[i].name;
     struct sp_words kernels = {names, info->num_kernels};
-    assert_int_equal(sp_step_generate(code->program.code, kernels, any_size,
+    assert_int_equal(sp_step_generate(code->program.code, NULL, kernels, any_size,
                                       (struct sp_words){NULL, 0}, &code->object),
                      0);
     sp_step_result_finish(&bitcode);

@@ -1,0 +1,26 @@
+/* Library functions that a target may have better code for.
+ *
+ * A function __sp_target_NAME is defined in the builtin library for every target
+ * (kernels/target.h). LINK leaves it whole, and calls of it; then CODE takes that definition, or
+ * the target's own. */
+#ifndef SP_COMPILER_CC_REPLACEABLE_H
+#define SP_COMPILER_CC_REPLACEABLE_H
+
+#include "compiler/cc/ir.h"
+
+#define SP_TARGET_PREFIX "__sp_target_"
+
+/* A pointer to an atomic object and the scope of an operation: gives the pointer, and keeps the
+ * scope, which IR for spir64 has no word for. */
+#define SP_SCOPED_NAME "__sp_target_scoped"
+
+bool sp_cc_is_replaceable(LLVMValueRef function);
+
+/* LINK: makes a replaceable definition ready to be left whole. */
+void sp_cc_keep_replaceable(LLVMValueRef function);
+
+/* CODE: inlines the library's own definitions, and cleans up behind them. A message on failure, to
+ * be freed, else NULL. */
+char *sp_cc_take_replaceable(LLVMModuleRef module);
+
+#endif
