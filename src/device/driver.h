@@ -4,9 +4,9 @@
  * The runtime knows nothing of a device but what is written here, and a driver knows nothing of
  * OpenCL objects: it gets struct sp_work, runs it, and says when it is finished.
  *
- * Rules for every function: pointers are never NULL unless said; 0 or a negative errno; callable from any
- * thread; none calls back into the runtime but through sp_work.started and sp_work.finished, and
- * those with no lock of the driver held.
+ * Rules for every function: pointers are never NULL unless said; 0 or a negative errno; callable
+ * from any thread; none calls back into the runtime but through sp_work.started and
+ * sp_work.finished, and those with no lock of the driver held.
  */
 #ifndef SP_DEVICE_DRIVER_H
 #define SP_DEVICE_DRIVER_H
@@ -88,9 +88,11 @@ struct sp_work {
             void *argument;
         } call;
         struct {
-            uintptr_t start; /* bind, unbind: whole granules (SP_GRANULE_BYTES). transfer: any bytes */
+            uintptr_t
+                start; /* bind, unbind: whole granules (SP_GRANULE_BYTES). transfer: any bytes */
             size_t bytes;
-            bool is_home; /* bind: to the host's pages, which all agents see; else to zeroed memory of the device */
+            bool is_home; /* bind: to the host's pages, which all agents see; else to zeroed memory
+                             of the device */
             uint32_t source, destination; /* transfer: agents; this device is one of them, and
                                              bound there where it is */
         } range;
@@ -98,8 +100,8 @@ struct sp_work {
 
     /* Called when the device begins; may be NULL. Exactly once, before `finished`. */
     void (*started)(struct sp_work *work);
-    /* Called exactly once, on a thread of the driver or inside sp_device_ops.wait: 0, or a negative errno when the
-     * work could not be done. The work may be gone when it returns. */
+    /* Called exactly once, on a thread of the driver or inside sp_device_ops.wait: 0, or a negative
+     * errno when the work could not be done. The work may be gone when it returns. */
     void (*finished)(struct sp_work *work, int error);
     uint64_t start_ns, end_ns; /* sp_time_ns clock; set before `finished` when `timed` */
 
@@ -123,16 +125,17 @@ enum sp_svm_level {
     SP_SVM_ATOMICS = 8,
 };
 
-/* What a device is. Filled in by its driver, read-only afterwards. Strings live as long as the device. */
+/* What a device is. Filled in by its driver, read-only afterwards. Strings live as long as the
+ * device. */
 struct sp_device_info {
     const char *name;
     const char *vendor;
     const char *driver_name; /* "cpu", "virtual", "cuda", "amdgpu" */
     uint32_t vendor_id;
     bool is_cpu, is_gpu;
-    bool own_memory;             /* false: works in the host's memory */
+    bool own_memory; /* false: works in the host's memory */
     uint32_t compute_units;
-    uint32_t clock_mhz;          /* 0: not known */
+    uint32_t clock_mhz; /* 0: not known */
     uint32_t max_work_group_size;
     uint32_t native_vector_bytes; /* width of a vector register */
     uint64_t global_memory_bytes;
@@ -140,8 +143,8 @@ struct sp_device_info {
     uint64_t local_memory_bytes;
     uint64_t cache_bytes;
     uint32_t cache_line_bytes;
-    uint32_t svm_levels;         /* SP_SVM_ bits that are true of it */
-    uint32_t numa_nodes;         /* nodes with processors of this device; at least 1 */
+    uint32_t svm_levels; /* SP_SVM_ bits that are true of it */
+    uint32_t numa_nodes; /* nodes with processors of this device; at least 1 */
     bool fp64;
     const char *code_target;     /* what samepage-cc makes code for (protocol.h, CODE); NULL: this processor */
 };
@@ -150,13 +153,13 @@ struct sp_device_info {
 enum sp_partition_kind { SP_PARTITION_UNITS, SP_PARTITION_NUMA };
 
 struct sp_device_ops {
-    /* Hands `work` over. Never fails, never blocks for long: errors reach work->finished. A device in the
-     * host's memory may run works at once and in any order; a device with own memory runs them one after
-     * another in the order in which they were submitted. */
+    /* Hands `work` over. Never fails, never blocks for long: errors reach work->finished. A device
+     * in the host's memory may run works at once and in any order; a device with own memory runs
+     * them one after another in the order in which they were submitted. */
     void (*submit)(struct sp_device *device, struct sp_work *work);
 
-    /* Waits until `gate` is open. Meanwhile the thread may run submitted works of `stream`, and only of
-     * it: a wait must not be prolonged by work that it does not depend on. */
+    /* Waits until `gate` is open. Meanwhile the thread may run submitted works of `stream`, and
+     * only of it: a wait must not be prolonged by work that it does not depend on. */
     void (*wait)(struct sp_device *device, struct sp_gate *gate, const void *stream);
 
     /* Loads a shared object of samepage-cc; `codes` are the kernels in it. The image is copied. */
@@ -176,8 +179,8 @@ struct sp_device_ops {
     void (*suggest_local_size)(struct sp_device *device, const struct sp_kernel_info *info,
                                const struct sp_ndrange *range, uint64_t local_size[3]);
 
-    /* A sub-device of `count` compute units starting at `first` of `device`, or all units of NUMA node
-     * `first`. The result shares code with its root device and is ended with destroy. */
+    /* A sub-device of `count` compute units starting at `first` of `device`, or all units of NUMA
+     * node `first`. The result shares code with its root device and is ended with destroy. */
     int (*partition)(struct sp_device *device, enum sp_partition_kind kind, uint32_t first,
                      uint32_t count, struct sp_device **sub_device);
     /* Only for sub-devices. */
@@ -191,9 +194,9 @@ struct sp_device {
     struct sp_device_info info;
     struct sp_device *root; /* itself, or the device that it is a part of */
     uint32_t agent;         /* whose memory it works in: 0 the host's, else its own */
-    /* Own memory only, set by the runtime before the first work: called once each time that the device's
-     * process has died, before any of its works is finished with -EIO. From its return on the device
-     * accepts works again, with nothing bound and all memory of it gone. */
+    /* Own memory only, set by the runtime before the first work: called once each time that the
+     * device's process has died, before any of its works is finished with -EIO. From its return on
+     * the device accepts works again, with nothing bound and all memory of it gone. */
     void (*lost)(struct sp_device *device, const char *reason);
 };
 

@@ -70,6 +70,17 @@ static bool set_threads(struct sp_selection *selection, const char *text)
     return true;
 }
 
+/* `text` says where the memory comes from: see struct sp_selected. */
+static bool set_source(struct sp_selection *selection, const char *text)
+{
+    if (!selection->num_virtual || strlen(text) >= SP_MEMORY_NAME_BYTES)
+        return false;
+    for (uint32_t i = 0; i < selection->num_virtual; i++)
+        if (!*selection->virtuals[i].memory)
+            strcpy(selection->virtuals[i].memory, text);
+    return true;
+}
+
 static bool read_word(struct sp_selection *selection, const char *word)
 {
     if (!strcmp(word, "cpu")) {
@@ -84,6 +95,8 @@ static bool read_word(struct sp_selection *selection, const char *word)
         return set_memory(selection, word + 4);
     if (!strncmp(word, "threads=", 8))
         return set_threads(selection, word + 8);
+    if (!strcmp(word, "parts"))
+        return set_source(selection, word);
     return false;
 }
 
@@ -98,10 +111,8 @@ void sp_selection_parse(const char *text, struct sp_selection *selection)
         if (length && (length >= sizeof word || !read_word(selection, word)))
             fprintf(stderr,
                     "samepage: '%.*s' in SAMEPAGE_DEVICES is not understood and is ignored; it "
-                    "takes cpu, "
-                    "virtual or virtual:N (at most %u in all), and after those mem=N[K|M|G] (at "
-                    "least 4M) "
-                    "and threads=N.\n",
+                    "takes cpu, virtual or virtual:N (at most %u in all), and after those "
+                    "mem=N[K|M|G] (at least 4M), threads=N and parts.\n",
                     (int)length, text, SP_MAX_CLIENT_DEVICES);
         text += length + (text[length] == ',');
     }

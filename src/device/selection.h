@@ -2,9 +2,10 @@
  *
  *     SAMEPAGE_DEVICES=cpu,virtual:2,mem=256M
  *
- * A list of words separated by commas: `cpu`; `virtual` or `virtual:N`; `mem=N` (bytes, or K, M, G)
- * and `threads=N`, which hold for the virtual devices before them that have no such word yet. What
- * is not understood is named on stderr and ignored. Without the variable: the CPU device alone.
+ * A list of words separated by commas: `cpu`; `virtual` or `virtual:N`; `mem=N` (bytes, or K, M,
+ * G), `threads=N` and `parts` (a buffer for each allocation, exported alone, as GPUs have it),
+ * which hold for the virtual devices before them that have no such word yet. What is not understood
+ * is named on stderr and ignored. Without the variable: the CPU device alone.
  */
 #ifndef SP_DEVICE_SELECTION_H
 #define SP_DEVICE_SELECTION_H
@@ -15,9 +16,13 @@
 /* With the host, as many as there can be agents (SP_MAX_AGENTS). */
 #define SP_MAX_CLIENT_DEVICES 15u
 
+/* With the zero behind it: a driver of the kernel, or the path of a node. */
+#define SP_MEMORY_NAME_BYTES 64u
+
 struct sp_selected {
-    uint64_t memory_bytes; /* 0: not said */
-    uint32_t threads;      /* 0: not said */
+    uint64_t memory_bytes;             /* 0: not said */
+    uint32_t threads;                  /* 0: not said */
+    char memory[SP_MEMORY_NAME_BYTES]; /* "parts"; "drm=NAME"; "": not said */
 };
 
 struct sp_selection {

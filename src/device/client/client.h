@@ -3,12 +3,15 @@
  *
  * probe.c        which devices there are, and what they are
  * life.c         the device's thread: start, death, restart; forks of the application
+ * post.c         messages to the process, which never wait for it
+ * peers.c        who is told of whose memory
  * submit.c       works to records of the command ring
  * completion.c   records of the completion ring to finished works; waiting
  * code.c         loaded code, which outlives the process that it is loaded in
  *
- * Locks, in order: `claim`, `lock`; and, alone with none of these held, life.c's lock of peers,
- * then `socket_lock`. None is held while the runtime is called.
+ * Locks, in order: `claim`, `lock`; and, alone with none of these held, peers.c's lock, then
+ * `socket_lock`; `lock` may be taken inside of that of peers. None is held while the runtime is
+ * called.
  */
 #ifndef SP_DEVICE_CLIENT_CLIENT_H
 #define SP_DEVICE_CLIENT_CLIENT_H
@@ -30,6 +33,13 @@ enum client_state {
 struct in_flight {
     struct sp_work *works[SP_MAX_IN_FLIGHT]; /* number n at n % SP_MAX_IN_FLIGHT; NULL: finished */
     uint64_t first, next; /* numbers of the oldest that is not finished, and of the next to come */
+};
+
+/* A message that the process had no room for yet. */
+struct client_letter {
+    struct client_letter *next;
+    struct sp_device_message message;
+    int files[SP_MAX_MESSAGE_FILES]; /* owned; -1 behind them */
 };
 
 struct work_list {
@@ -82,14 +92,31 @@ struct client_device {
     int socket; /* -1: none */
     int pidfd;  /* -1: none, or not known to the system */
 
-    int memory_file;             /* of the device, for its peers; -1. Under the lock of peers */
-    _Atomic uint32_t generation; /* counts processes of this device; 0: none yet. Changes under the
-                                    lock of peers and `lock` */
+    struct client_letter *first_letter, *last_letter; /* waiting, oldest first */
+    unsigned num_letters;
+    bool is_deaf; /* it let too many wait */
+
+    /* Under the lock of peers. */
+    bool has_met;    /* it has a process that knows its peers, and they know of it */
+    int memory_file; /* of the device, for its peers; -1: none, or it exports its memory in parts */
+
+    /* Upper half: counts processes of this device; 0: none yet. Lower half: exports of that one, as
+     * far as completions have told. In one word, so that nobody takes the count of one process for
+     * that of another. Changes under `lock`; the upper half under the lock of peers, too. */
+    _Atomic uint64_t generation_and_exports;
+    atomic_uint exports_received; /* from this process; changed by the device's thread. Relaxed: it
+                                     is compared only */
 };
 
 static inline struct client_device *client_of(struct sp_device *device)
 {
     return (struct client_device *)device;
+}
+
+static inline uint32_t generation_of(const struct client_device *device)
+{
+    return (uint32_t)(atomic_load_explicit(&device->generation_and_exports, memory_order_relaxed) >>
+                      32);
 }
 
 /* probe.c */
@@ -110,12 +137,42 @@ void sp_client_init(struct client_device *device);
 /* Starts the device's thread, which starts its process. Where that fails the device is dead. */
 void sp_client_start(struct client_device *device);
 
-/* Sends a message to the process, if there is one: 0 or a negative errno. */
+/* Lets the device's thread look at everything once. */
+void sp_client_wake(struct client_device *device);
+
+/* post.c */
+
+/* Sends a message to the process, if there is one, and never waits for it: 0 or a negative errno.
+ * The files stay the caller's. */
 int sp_client_send(struct client_device *device, struct sp_device_message *message,
                    const int *files, unsigned num_files);
 
-/* Lets the device's thread look at everything once. */
-void sp_client_wake(struct client_device *device);
+/* What the device's thread should poll the socket for, and what it does when there is room. False:
+ * the process does not read. */
+short sp_client_socket_events(struct client_device *device);
+bool sp_client_send_letters(struct client_device *device);
+
+/* With `socket_lock` held: no letter waits any more. */
+void sp_client_forget_letters(struct client_device *device);
+
+/* peers.c */
+
+/* The new process and the others learn of each other's memory; `memory_file`, or -1, is the
+ * device's from now on. The device's thread. */
+void sp_client_meet_peers(struct client_device *device, int memory_file);
+
+/* The process is gone. Nothing where it had not met its peers. */
+void sp_client_leave_peers(struct client_device *device);
+
+/* What the process says of its exports goes on to whom it concerns. `file`, or -1, stays the
+ * caller's. 0, or -EBADMSG for nonsense. The device's thread. */
+int sp_client_take_export(struct client_device *device, const struct sp_device_message *message,
+                          int file);
+
+/* With all that was sent until `announced` was read received: whether it was announced truly. */
+bool sp_client_exports_came(struct client_device *device, uint32_t announced);
+
+void sp_client_peers_after_fork(void);
 
 /* submit.c */
 void sp_client_submit(struct sp_device *device, struct sp_work *work);

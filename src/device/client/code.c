@@ -146,7 +146,7 @@ static int send_code(struct sp_code *code, uint32_t generation)
 static int send_locked(struct sp_code *code)
 {
     struct client_device *device = code->device;
-    uint32_t generation = atomic_load_explicit(&device->generation, memory_order_relaxed);
+    uint32_t generation = generation_of(device);
     code->state = CODE_LOADING;
     code->generation = generation;
     code->senders++;
@@ -172,13 +172,12 @@ static int load_locked(struct sp_code *code)
     else if (error)
         return error;
     while (code->state == CODE_LOADING && device->state == CLIENT_RUNNING &&
-           code->generation == atomic_load_explicit(&device->generation, memory_order_relaxed))
+           code->generation == generation_of(device))
         pthread_cond_wait(&device->moved, &device->lock);
     if (code->state == CODE_FAILED)
         return code->error;
     /* Loaded into a process that has had a successor since is not loaded. */
-    bool is_current =
-        code->generation == atomic_load_explicit(&device->generation, memory_order_relaxed);
+    bool is_current = code->generation == generation_of(device);
     return code->state == CODE_LOADED && is_current ? 0 : -EAGAIN;
 }
 
@@ -234,7 +233,7 @@ int sp_client_reload(struct client_device *device)
 {
     int result = 0;
     pthread_mutex_lock(&device->lock);
-    uint32_t generation = atomic_load_explicit(&device->generation, memory_order_relaxed);
+    uint32_t generation = generation_of(device);
     for (uint32_t i = 0; i < device->num_slots && result >= 0; i++) {
         struct sp_code *code = device->codes[i];
         if (!code || !code->is_wanted)

@@ -98,6 +98,18 @@ static bool has_completions(struct client_device *device, memory_order order)
     return atomic_load_explicit(&device->rings->completion_tail, order) != device->completion_head;
 }
 
+/* With the lock held, before the work of the record is finished: transfers that are submitted then
+ * name this count. False: it goes backwards. */
+static bool set_exports(struct client_device *device, uint32_t exports)
+{
+    uint64_t known = atomic_load_explicit(&device->generation_and_exports, memory_order_relaxed);
+    int32_t more = (int32_t)(exports - (uint32_t)known);
+    if (more)
+        atomic_store_explicit(&device->generation_and_exports,
+                              (known & ~UINT64_C(0xffffffff)) | exports, memory_order_relaxed);
+    return more >= 0;
+}
+
 bool sp_client_take_completions(struct client_device *device)
 {
     struct sp_rings *rings = device->rings;
@@ -117,7 +129,7 @@ bool sp_client_take_completions(struct client_device *device)
         /* The copy is what is judged: the compiler must not read the ring again. */
         atomic_signal_fence(memory_order_seq_cst);
         struct sp_work *work = sp_in_flight_take(&device->in_flight, &record);
-        if (!work) {
+        if (!work || !set_exports(device, record.exports)) {
             set_broken(device);
             break;
         }
@@ -130,7 +142,12 @@ bool sp_client_take_completions(struct client_device *device)
         }
     }
     sp_client_flush(device);
+    uint32_t announced =
+        (uint32_t)atomic_load_explicit(&device->generation_and_exports, memory_order_relaxed);
     pthread_mutex_unlock(&device->lock);
+    /* The device's thread shall see whether they come. */
+    if (announced != atomic_load_explicit(&device->exports_received, memory_order_relaxed))
+        sp_client_wake(device);
     return !is_broken(device);
 }
 

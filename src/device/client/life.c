@@ -8,11 +8,6 @@
  * `lost` is called once; then every work that was in flight or pending is finished with -EIO; and
  * what is submitted from then on waits for the new process.
  *
- * Peers. A lock of its own orders who tells whom of whose memory: a device that has a process and a
- * memory file is told to all others, and their memories to it. The number of a device's process
- * (generation) changes before its memory is told, so a transfer that names the number finds or
- * awaits the memory (memory.c of the virtual backend).
- *
  * A fork of the application: the processes are the parent's. In the child every device is dead, its
  * rings are not even mapped (MADV_DONTFORK), and its descriptors are closed, so that it is the
  * parent's end alone that the processes notice.
@@ -30,7 +25,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "device/client/client.h"
@@ -47,10 +41,6 @@
 /* A killed process is gone within a millisecond, but for the freeing of much memory. */
 #define END_MILLISECONDS 5000
 
-/* The socket is read at once by a thread that does little else; who lets us wait this long hangs.
- */
-#define SEND_SECONDS 10
-
 /* So many deaths within DEATHS_NS, none of whose processes had finished a work, are the last. */
 #define MAX_DEATHS 3u
 #define DEATHS_NS UINT64_C(1000000000)
@@ -65,8 +55,6 @@
 
 uint64_t sp_client_limit_ns;
 
-static pthread_mutex_t peers_lock = PTHREAD_MUTEX_INITIALIZER;
-
 /* What processes are started with: taken when the first device starts, on the application's own
  * thread, since the environment may change under our feet later. */
 static struct {
@@ -76,16 +64,6 @@ static struct {
 
 /* --- The socket ----------------------------------------------------------------------------------
  */
-
-int sp_client_send(struct client_device *device, struct sp_device_message *message,
-                   const int *files, unsigned num_files)
-{
-    pthread_mutex_lock(&device->socket_lock);
-    int error =
-        device->socket < 0 ? -EPIPE : sp_message_send(device->socket, message, files, num_files);
-    pthread_mutex_unlock(&device->socket_lock);
-    return error;
-}
 
 /* The process that the device has from now on; -1, -1: none. */
 static void set_process(struct client_device *device, int socket, int pidfd)
@@ -97,6 +75,7 @@ static void set_process(struct client_device *device, int socket, int pidfd)
         close(device->pidfd);
     device->socket = socket;
     device->pidfd = pidfd;
+    sp_client_forget_letters(device);
     pthread_mutex_unlock(&device->socket_lock);
 }
 
@@ -104,6 +83,13 @@ void sp_client_wake(struct client_device *device)
 {
     uint64_t one = 1;
     while (write(device->wake, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+}
+
+static void take_wake(struct client_device *device)
+{
+    uint64_t count;
+    while (read(device->wake, &count, sizeof count) < 0 && errno == EINTR)
         ;
 }
 
@@ -161,8 +147,6 @@ static int spawn_process(struct client_device *device)
         close(pair[0]);
         return error;
     }
-    struct timeval limit = {.tv_sec = SEND_SECONDS};
-    setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     set_process(device, pair[0], pidfd);
     return 0;
 }
@@ -173,13 +157,19 @@ static int receive(struct client_device *device, uint64_t deadline_ns,
 {
     for (;;) {
         uint64_t now = sp_time_ns();
-        struct pollfd polled[2] = {{.fd = device->socket, .events = POLLIN},
-                                   {.fd = device->pidfd, .events = POLLIN}};
+        struct pollfd polled[3] = {
+            {.fd = device->socket, .events = sp_client_socket_events(device)},
+            {.fd = device->pidfd, .events = POLLIN},
+            {.fd = device->wake, .events = POLLIN}};
         if (now >= deadline_ns)
             return -ETIMEDOUT;
-        if (poll(polled, 2, (int)((deadline_ns - now) / 1000000 + 1)) < 0 && errno != EINTR)
+        if (poll(polled, 3, (int)((deadline_ns - now) / 1000000 + 1)) < 0 && errno != EINTR)
             return -errno;
-        if (polled[0].revents) {
+        if (polled[2].revents)
+            take_wake(device); /* letters; all else is looked at when the process runs */
+        if (!sp_client_send_letters(device))
+            return -EPIPE;
+        if (polled[0].revents & ~POLLOUT) {
             int error = sp_message_receive(device->socket, false, message, files);
             if (error != -EAGAIN)
                 return error;
@@ -201,6 +191,13 @@ static bool is_memory_file(int file)
            (uint64_t)status.st_size >= bytes;
 }
 
+static void close_files(const int files[SP_MAX_MESSAGE_FILES])
+{
+    for (unsigned i = 0; i < SP_MAX_MESSAGE_FILES; i++)
+        if (files[i] >= 0)
+            close(files[i]);
+}
+
 /* Says hello and awaits the answer: 0, with the device's memory file or -1; or a negative errno. */
 static int say_hello(struct client_device *device, int rings_file, uint64_t deadline_ns,
                      int *memory_file)
@@ -213,6 +210,7 @@ static int say_hello(struct client_device *device, int rings_file, uint64_t dead
     if (window_file < 0)
         return -ENOMEM;
     snprintf(message.backend, sizeof message.backend, "%s", device->device.info.driver_name);
+    snprintf(message.memory, sizeof message.memory, "%s", device->selected.memory);
     int application = (int)syscall(SYS_pidfd_open, getpid(), 0);
     int files[SP_HELLO_FILES] = {[SP_HELLO_RINGS] = rings_file,
                                  [SP_HELLO_WINDOW] = window_file,
@@ -225,10 +223,9 @@ static int say_hello(struct client_device *device, int rings_file, uint64_t dead
         error = receive(device, deadline_ns, &message, answer_files);
     if (error)
         return error;
-    for (unsigned i = 1; i < SP_MAX_MESSAGE_FILES; i++)
-        if (answer_files[i] >= 0)
-            close(answer_files[i]);
     *memory_file = answer_files[0];
+    answer_files[0] = -1;
+    close_files(answer_files);
     if (message.kind != SP_MESSAGE_HELLO)
         error = -EBADMSG;
     else if (message.error)
@@ -242,42 +239,17 @@ static int say_hello(struct client_device *device, int rings_file, uint64_t dead
     return error;
 }
 
-static void tell_peer(struct client_device *to, struct client_device *of)
+/* 0 or -EBADMSG. */
+static int take_message(struct client_device *device, const struct sp_device_message *message,
+                        const int files[SP_MAX_MESSAGE_FILES])
 {
-    struct sp_device_message message = {
-        .kind = SP_MESSAGE_PEER,
-        .slot = of->index,
-        .generation = atomic_load_explicit(&of->generation, memory_order_relaxed)};
-    /* Who cannot be told is about to be found dead. */
-    sp_client_send(to, &message, &of->memory_file, 1);
-}
-
-/* Joins the devices that know each other's memory. */
-static void meet_peers(struct client_device *device, int memory_file)
-{
-    pthread_mutex_lock(&peers_lock);
-    device->memory_file = memory_file;
-    pthread_mutex_lock(&device->lock);
-    atomic_fetch_add_explicit(&device->generation, 1, memory_order_release);
-    pthread_mutex_unlock(&device->lock);
-    for (unsigned i = 0; i < sp_client_num_devices; i++) {
-        struct client_device *peer = &sp_client_devices[i];
-        if (peer == device || peer->memory_file < 0)
-            continue;
-        tell_peer(device, peer);
-        if (memory_file >= 0)
-            tell_peer(peer, device);
-    }
-    pthread_mutex_unlock(&peers_lock);
-}
-
-static void leave_peers(struct client_device *device)
-{
-    pthread_mutex_lock(&peers_lock);
-    if (device->memory_file >= 0)
-        close(device->memory_file);
-    device->memory_file = -1;
-    pthread_mutex_unlock(&peers_lock);
+    int error = 0;
+    if (message->kind == SP_MESSAGE_LOAD)
+        sp_client_loaded(device, message);
+    else
+        error = sp_client_take_export(device, message, files[0]);
+    close_files(files);
+    return error;
 }
 
 /* Sends all code to the new process, until all is answered. */
@@ -290,14 +262,10 @@ static int reload(struct client_device *device, uint64_t deadline_ns)
         if (left <= 0)
             return left;
         int error = receive(device, deadline_ns, &message, files);
+        if (!error)
+            error = take_message(device, &message, files);
         if (error)
             return error;
-        for (unsigned i = 0; i < SP_MAX_MESSAGE_FILES; i++)
-            if (files[i] >= 0)
-                close(files[i]);
-        if (message.kind != SP_MESSAGE_LOAD)
-            return -EBADMSG;
-        sp_client_loaded(device, &message);
     }
 }
 
@@ -332,7 +300,7 @@ static int start_process(struct client_device *device)
     close(rings_file);
     if (error)
         return error;
-    meet_peers(device, memory_file);
+    sp_client_meet_peers(device, memory_file);
     error = reload(device, deadline_ns);
     if (error)
         return error;
@@ -378,18 +346,18 @@ static int check_limit(struct client_device *device, struct stopwatch *watch, bo
 /* All messages that are there: 0, -EPIPE or -EBADMSG. */
 static int take_messages(struct client_device *device)
 {
+    uint32_t announced =
+        (uint32_t)atomic_load_explicit(&device->generation_and_exports, memory_order_relaxed);
     for (;;) {
         struct sp_device_message message;
         int files[SP_MAX_MESSAGE_FILES];
         int error = sp_message_receive(device->socket, false, &message, files);
+        if (error == -EAGAIN)
+            return sp_client_exports_came(device, announced) ? 0 : -EBADMSG;
+        if (!error)
+            error = take_message(device, &message, files);
         if (error)
-            return error == -EAGAIN ? 0 : error;
-        for (unsigned i = 0; i < SP_MAX_MESSAGE_FILES; i++)
-            if (files[i] >= 0)
-                close(files[i]);
-        if (message.kind != SP_MESSAGE_LOAD)
-            return -EBADMSG;
-        sp_client_loaded(device, &message);
+            return error;
     }
 }
 
@@ -407,7 +375,7 @@ static bool take_completions(struct client_device *device)
 }
 
 /* Why a life ended, where we know it ourselves. */
-enum end { END_DEATH, END_NONSENSE, END_LIMIT };
+enum end { END_DEATH, END_NONSENSE, END_DEAF, END_LIMIT };
 
 /* Until the process dies, or must. */
 static enum end serve(struct client_device *device)
@@ -418,21 +386,22 @@ static enum end serve(struct client_device *device)
         int timeout = check_limit(device, &watch, &is_over);
         if (is_over)
             return END_LIMIT;
-        struct pollfd polled[3] = {{.fd = device->wake, .events = POLLIN},
-                                   {.fd = device->socket, .events = POLLIN},
-                                   {.fd = device->pidfd, .events = POLLIN}};
+        struct pollfd polled[3] = {
+            {.fd = device->wake, .events = POLLIN},
+            {.fd = device->socket, .events = sp_client_socket_events(device)},
+            {.fd = device->pidfd, .events = POLLIN}};
         if (poll(polled, 3, timeout) < 0 && errno != EINTR)
             return END_DEATH;
         if (polled[0].revents) {
-            uint64_t count;
-            if (read(device->wake, &count, sizeof count) < 0)
-                count = 0;
+            take_wake(device);
             if (!take_completions(device))
                 return END_NONSENSE;
             /* Work that was left by a waiting thread. */
             sp_client_deliver(device, NULL);
         }
-        if (polled[1].revents) {
+        if (!sp_client_send_letters(device))
+            return END_DEAF;
+        if ((polled[0].revents | polled[1].revents) & ~POLLOUT) {
             int error = take_messages(device);
             if (error)
                 return error == -EBADMSG ? END_NONSENSE : END_DEATH;
@@ -495,6 +464,8 @@ static void describe_death(struct client_device *device, enum end end, int error
                  sp_client_limit_ns / 1000000000);
     else if (end == END_NONSENSE)
         snprintf(what, sizeof what, "sent what is not understood");
+    else if (end == END_DEAF)
+        snprintf(what, sizeof what, "did not read its messages");
     else if (number)
         snprintf(what, sizeof what, "signal %u (%s)", number, name ? name : "unknown");
     if (end == END_DEATH && number && address)
@@ -596,7 +567,7 @@ static void *live(void *argument)
         int error = start_process(device);
         enum end end = error ? END_DEATH : serve(device);
         end_process(device);
-        leave_peers(device);
+        sp_client_leave_peers(device);
         close_rings(device, end, error, reason);
         is_last = note_death(device, &deaths) || is_hopeless(error);
 
@@ -629,7 +600,7 @@ static void close_one(int *file)
 
 static void after_fork_in_child(void)
 {
-    pthread_mutex_init(&peers_lock, NULL);
+    sp_client_peers_after_fork();
     for (unsigned i = 0; i < sp_client_num_devices; i++) {
         struct client_device *device = &sp_client_devices[i];
         pthread_mutex_init(&device->lock, NULL);
@@ -644,6 +615,7 @@ static void after_fork_in_child(void)
         for (uint32_t slot = 0; slot < device->num_slots; slot++)
             if (device->codes[slot])
                 device->codes[slot]->senders = 0;
+        sp_client_forget_letters(device);
         close_one(&device->wake);
         close_one(&device->socket);
         close_one(&device->pidfd);

@@ -16,7 +16,7 @@
 
 /* The agent's place as the record names it; false where there is no such agent. */
 static bool place_of(struct client_device *device, uint32_t agent, uint32_t *place,
-                     uint32_t *generation)
+                     struct sp_command *command)
 {
     if (agent == 0) {
         *place = SP_PLACE_HOST;
@@ -31,8 +31,11 @@ static bool place_of(struct client_device *device, uint32_t agent, uint32_t *pla
         if (peer->device.agent != agent)
             continue;
         *place = peer->index;
-        /* Acquire: this process was told of the peer's memory before the number changed. */
-        *generation = atomic_load_explicit(&peer->generation, memory_order_acquire);
+        /* Relaxed: what the work needs there has completed, and the caller knows of it. This
+         * process is told of that memory, or of its end, sooner or later. */
+        uint64_t known = atomic_load_explicit(&peer->generation_and_exports, memory_order_relaxed);
+        command->range.generation = (uint32_t)(known >> 32);
+        command->range.exports = (uint32_t)known;
         return true;
     }
     return false;
@@ -84,7 +87,7 @@ static int encode_range(struct client_device *device, const struct sp_work *work
 {
     command->range.start = work->range.start;
     command->range.bytes = work->range.bytes;
-    command->range.generation = 0;
+    command->range.generation = command->range.exports = 0;
     if (work->kind != SP_WORK_TRANSFER) {
         command->kind = work->kind == SP_WORK_UNBIND ? SP_COMMAND_UNBIND
                         : work->range.is_home        ? SP_COMMAND_BIND_HOME
@@ -92,9 +95,8 @@ static int encode_range(struct client_device *device, const struct sp_work *work
         return 0;
     }
     command->kind = SP_COMMAND_TRANSFER;
-    if (!place_of(device, work->range.source, &command->range.source, &command->range.generation) ||
-        !place_of(device, work->range.destination, &command->range.destination,
-                  &command->range.generation))
+    if (!place_of(device, work->range.source, &command->range.source, command) ||
+        !place_of(device, work->range.destination, &command->range.destination, command))
         return -EINVAL;
     return 0;
 }

@@ -2,9 +2,12 @@
  * own code (main.c, loop.c) knows of it. A backend knows nothing of rings, sockets or the
  * application.
  *
- * Threads: start is called first, alone. load, unload and peer are called by the control thread;
- * submit and progress by the loop thread; so a backend locks what those two share. No work that
- * uses a code is there when it is unloaded.
+ * Threads: start is called first, alone. load, unload and what tells of peers are called by the
+ * control thread; submit and progress by the loop thread; so a backend locks what those two share.
+ * No work that uses a code is there when it is unloaded.
+ *
+ * Memory for peers is one file for all of the device's memory (start), or one for each binding
+ * (sp_process_export).
  */
 #ifndef SP_DEVICE_PROCESS_BACKEND_H
 #define SP_DEVICE_PROCESS_BACKEND_H
@@ -16,14 +19,25 @@
 #include "compiler/kernel_info.h"
 #include "device/process/protocol.h"
 
+/* Memory that comes in buffers which can be mapped, one for each binding. The loop thread. */
+struct sp_buffers {
+    /* A zeroed buffer of whole granules, a number for it other than 0, and a file that stands for
+     * it and is the caller's. 0 or a negative errno: -ENOMEM where there is no more memory. */
+    int (*create)(uint64_t bytes, uint32_t *buffer, int *file);
+
+    /* What is still mapped, or open as a file, stays whole. */
+    void (*destroy)(uint32_t buffer);
+};
+
 /* What a backend works with; lives as long as the process. */
 struct sp_backend_setup {
     unsigned char *window; /* the shared addresses: reserved here, and inaccessible until bound */
     size_t window_bytes;
-    int host_file;         /* byte n is byte n of the window: the host's pages */
-    unsigned char *host;   /* all of it, mapped elsewhere */
-    uint64_t memory_bytes; /* what may be bound to memory of the device at a time */
-    uint32_t threads;      /* 0: as many as there are processors */
+    int host_file;                    /* byte n is byte n of the window: the host's pages */
+    unsigned char *host;              /* all of it, mapped elsewhere */
+    uint64_t memory_bytes;            /* what may be bound to memory of the device at a time */
+    uint32_t threads;                 /* 0: as many as there are processors */
+    const struct sp_buffers *buffers; /* where the memory comes from; NULL: as the backend likes */
 };
 
 struct sp_backend {
@@ -40,9 +54,18 @@ struct sp_backend {
                 const struct sp_kernel_code *codes, uint32_t num_codes, void **code);
     void (*unload)(void *code);
 
-    /* Another device's memory file, now the backend's: the newest of device `index`. Never fails
-     * here; a transfer from there does, where it cannot be reached. */
+    /* Another device's process, the newest of device `index`, with its memory file, which is now
+     * the backend's; -1 where it exports its memory in parts. What was known of the processes
+     * before can be forgotten, when no transfer uses it any more. Never fails here; a transfer from
+     * there does, where it cannot be reached. */
     void (*peer)(uint32_t index, uint32_t generation, int file);
+
+    /* A part of the memory of that process: byte 0 of the file, now the backend's, is the window's
+     * address `start`. And the part is gone again: what a transfer uses stays until its end. Whole
+     * granules; a part that is told of is not there yet. NULL: parts cannot be reached. */
+    void (*peer_part)(uint32_t index, uint32_t generation, uint64_t start, uint64_t bytes,
+                      int file);
+    void (*peer_part_gone)(uint32_t index, uint32_t generation, uint64_t start, uint64_t bytes);
 
     /* Begins one command; `code` is that of kernels and INIT_GLOBALS, else NULL. Commands take
      * effect in the order of these calls. sp_process_began and sp_process_ended are called for
@@ -58,6 +81,20 @@ extern const struct sp_backend sp_virtual_backend;
 /* What a backend tells, on the loop thread. `is_quick`: the end follows within microseconds, so
  * that the application need not be woken twice. */
 void sp_process_began(const struct sp_command *command, bool is_quick);
+
+/* While it serves a BIND, before its end: peers can reach that memory through `file`, which stays
+ * the backend's (its kind is what the backends agree on: a file that can be mapped, or a handle of
+ * a vendor). Whole granules that are not exported. Never fails: at worst peers cannot reach it. */
+void sp_process_export(uint64_t start, uint64_t bytes, int file);
+
+/* Before the end of what takes memory away: all exported parts in the range, which cuts none, are
+ * gone. Nothing where there are none. */
+void sp_process_unexport(uint64_t start, uint64_t bytes);
+
+/* Waits until all is known, and told to the backend, that a transfer from another device needs to
+ * know of the memory there. 0; -EIO where that memory is gone for good; -ENODEV where there is no
+ * such device. It can be replaced, and parts of it be missing, when this returns. */
+int sp_process_await_peer(const struct sp_command *transfer);
 
 /* The times matter where the command is timed. */
 void sp_process_ended(uint64_t number, int error, uint64_t start_ns, uint64_t end_ns);

@@ -59,8 +59,12 @@ static void complete(uint64_t number, enum sp_completion_kind kind, int error, u
 {
     struct sp_completion *record =
         &loop.rings->completions[loop.completion_tail % SP_COMPLETION_RECORDS];
-    *record = (struct sp_completion){
-        .number = number, .kind = kind, .error = error, .start_ns = start_ns, .end_ns = end_ns};
+    *record = (struct sp_completion){.number = number,
+                                     .kind = kind,
+                                     .error = error,
+                                     .start_ns = start_ns,
+                                     .end_ns = end_ns,
+                                     .exports = sp_peers_exports()};
     loop.completion_tail++;
     /* Sequentially consistent, before the look at application_sleeps; and a release of the record
      * and of what the command did. */

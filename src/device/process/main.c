@@ -84,6 +84,16 @@ static void forbid_core(void)
     }
 }
 
+/* Each exported part is a file. */
+static void allow_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+}
+
 static int map_files(const int files[SP_HELLO_FILES], struct sp_rings **rings)
 {
     struct sp_backend_setup *setup = &process.setup;
@@ -108,7 +118,17 @@ static int start_threads(int socket, const int files[SP_HELLO_FILES], struct sp_
     sp_fault_report_to(rings);
     sp_fault_prepare_thread();
     sp_loop_init(process.backend, rings, files[SP_HELLO_COMPLETIONS]);
+    sp_peers_init(process.backend, socket);
     return sp_thread_start_detached(sp_loop_run, NULL, LOOP_STACK_BYTES);
+}
+
+static int choose_buffers(const char *memory)
+{
+    if (!strcmp(memory, "parts"))
+        process.setup.buffers = &sp_memory_file_buffers;
+    else if (*memory)
+        return -ENODEV;
+    return 0;
 }
 
 /* Takes the first message and answers it. */
@@ -123,6 +143,7 @@ static int say_hello(int socket, int window_error)
     message.backend[sizeof message.backend - 1] = 0;
     process.setup.memory_bytes = message.memory_bytes;
     process.setup.threads = message.threads;
+    message.memory[sizeof message.memory - 1] = 0;
     for (size_t i = 0; i < NUM_BACKENDS; i++)
         if (!strcmp(backends[i]->name, message.backend))
             process.backend = backends[i];
@@ -132,11 +153,13 @@ static int say_hello(int socket, int window_error)
     if (!error)
         error = map_files(files, &rings);
     if (!error)
+        error = choose_buffers(message.memory);
+    if (!error)
         error = process.backend->start(&process.setup, &memory_file);
     if (!error)
         error = start_threads(socket, files, rings);
     struct sp_device_message reply = {.kind = SP_MESSAGE_HELLO, .error = error};
-    int sent = sp_message_send(socket, &reply, &memory_file, 1);
+    int sent = sp_message_send(socket, true, &reply, &memory_file, 1);
     return error ? error : sent;
 }
 
@@ -223,9 +246,8 @@ static void serve(int socket)
     struct sp_device_message message;
     int files[SP_MAX_MESSAGE_FILES];
     while (sp_message_receive(socket, true, &message, files) == 0) {
-        if (message.kind == SP_MESSAGE_PEER) {
-            process.backend->peer(message.slot, message.generation, files[0]);
-            files[0] = -1; /* the backend's now */
+        if (sp_peers_serve(&message, files)) {
+            /* done */
         } else if (message.kind == SP_MESSAGE_UNLOAD) {
             serve_unload(message.slot);
         } else if (message.kind == SP_MESSAGE_LOAD) {
@@ -233,7 +255,7 @@ static void serve(int socket)
                                               .slot = message.slot,
                                               .generation = message.generation,
                                               .error = load(&message, files[0])};
-            if (sp_message_send(socket, &reply, NULL, 0))
+            if (sp_message_send(socket, true, &reply, NULL, 0))
                 return;
         }
         for (unsigned i = 0; i < SP_MAX_MESSAGE_FILES; i++)
@@ -255,6 +277,7 @@ int main(int argc, char **argv)
     }
     int error = reserve_window(argv);
     forbid_core();
+    allow_files();
     fcntl(socket, F_SETFD, FD_CLOEXEC);
     if (say_hello(socket, error))
         return 1;

@@ -12,8 +12,8 @@ union ancillary {
     char bytes[CMSG_SPACE(SP_MAX_MESSAGE_FILES * sizeof(int))];
 };
 
-int sp_message_send(int socket, struct sp_device_message *message, const int *files,
-                    unsigned num_files)
+int sp_message_send(int socket, bool is_waiting, struct sp_device_message *message,
+                    const int *files, unsigned num_files)
 {
     union ancillary ancillary = {.bytes = {0}};
     struct iovec data = {message, sizeof *message};
@@ -37,7 +37,7 @@ int sp_message_send(int socket, struct sp_device_message *message, const int *fi
     }
     ssize_t sent;
     do
-        sent = sendmsg(socket, &header, MSG_NOSIGNAL);
+        sent = sendmsg(socket, &header, MSG_NOSIGNAL | (is_waiting ? 0 : MSG_DONTWAIT));
     while (sent < 0 && errno == EINTR);
     return sent < 0 ? -errno : 0;
 }

@@ -2,6 +2,8 @@
  *
  * main.c   starts: window, hello, threads; then serves messages
  * loop.c   takes commands from the ring, and writes completions
+ * buffers.c  memory for a device that exports each binding alone
+ * peers.c  what this device exports, and what is known of the memory of others
  * fault.c  what happens when the application ends, or this process crashes
  */
 #ifndef SP_DEVICE_PROCESS_PROCESS_H
@@ -19,6 +21,23 @@ void *sp_loop_run(void *unused);
 
 /* Publishes code under a slot, or takes it out (NULL); what was there. The control thread. */
 void *sp_loop_set_code(uint32_t slot, void *code);
+
+/* buffers.c */
+
+/* Each buffer is a memory file. */
+extern const struct sp_buffers sp_memory_file_buffers;
+
+/* peers.c */
+
+/* Set up by main before any thread runs. */
+void sp_peers_init(const struct sp_backend *backend, int socket);
+
+/* Serves a message of those that concern peers; false: it is none. Takes over files[0] by setting
+ * it to -1. The control thread. */
+bool sp_peers_serve(const struct sp_device_message *message, int *files);
+
+/* How many exports and ends of them were sent. The loop thread. */
+uint32_t sp_peers_exports(void);
 
 /* fault.c */
 

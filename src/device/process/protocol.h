@@ -16,9 +16,10 @@
 #include <stdint.h>
 
 #include "device/driver.h"
+#include "device/selection.h"
 
 #define SP_DEVICE_MAGIC 0x56445053u /* "SPDV" */
-#define SP_DEVICE_VERSION 1u
+#define SP_DEVICE_VERSION 2u
 
 /* --- Messages ------------------------------------------------------------------------------------
  */
@@ -27,14 +28,30 @@ enum sp_message_kind {
     /* The first, each way. To the process: backend, memory_bytes, threads; files SP_HELLO_. Back:
      * error, and the device's memory file where there is one. */
     SP_MESSAGE_HELLO = 1,
-    /* To the process: the memory of another device: slot (its index), generation; its memory file.
-     */
+    /* To the process: another device has a process: slot (its index), generation; its memory file,
+     * if it has one for all of its memory. */
     SP_MESSAGE_PEER = 2,
     /* To the process: code. slot, generation (which load this is), info_bytes of sp_program_info
      * and kernels in wire format, then bytes of shared object, in the file that comes along. Back:
      * slot, generation, error. */
     SP_MESSAGE_LOAD = 3,
     SP_MESSAGE_UNLOAD = 4, /* to the process: slot */
+    /* To the process: the process of another device has ended: slot, generation. */
+    SP_MESSAGE_PEER_GONE = 5,
+
+    /* Devices whose memory is not one file export it in parts, one for each binding. Exports and
+     * their ends are counted: `exports` says how many there were with this one.
+     *
+     * From the process: start, bytes, exports; EXPORT with the part's file. */
+    SP_MESSAGE_EXPORT = 6,
+    SP_MESSAGE_UNEXPORT = 7,
+    /* To the process: device slot of generation knows no part yet. Back come an EXPORT for each
+     * part that there is and LIST_EXPORTS as the end, all with reader and reader_generation set. */
+    SP_MESSAGE_LIST_EXPORTS = 8,
+    /* To the process: the three above as another device (slot, generation) sent them. */
+    SP_MESSAGE_PEER_PART = 9,
+    SP_MESSAGE_PEER_PART_GONE = 10,
+    SP_MESSAGE_PEER_PARTS_LISTED = 11,
 };
 
 struct sp_device_message {
@@ -46,8 +63,13 @@ struct sp_device_message {
     uint64_t bytes;
     uint64_t info_bytes;
     uint64_t memory_bytes;
+    uint64_t start;
+    uint32_t exports;
+    uint32_t reader,
+        reader_generation; /* 1 + index of the only device that it is for; 0: for all */
     uint32_t threads;
-    char backend[20]; /* zero-terminated */
+    char backend[20];                  /* zero-terminated */
+    char memory[SP_MEMORY_NAME_BYTES]; /* where the memory comes from (selection.h); likewise */
 };
 
 /* The files of a HELLO to the process, in this order. */
@@ -138,6 +160,7 @@ struct sp_command {
             uint64_t start, bytes;
             uint32_t source, destination; /* transfer: SP_PLACE_, or a device's index */
             uint32_t generation;          /* of the other device's memory */
+            uint32_t exports;             /* of that device, which must be known here */
         } range;
     };
 };
@@ -149,7 +172,8 @@ struct sp_completion {
     uint32_t kind;             /* enum sp_completion_kind */
     int32_t error;             /* 0, or a negative errno */
     uint64_t start_ns, end_ns; /* of timed works */
-    uint64_t reserved[4];
+    uint32_t exports;          /* messages that were sent before: EXPORT and UNEXPORT for all */
+    uint32_t reserved[7];
 };
 
 _Static_assert(sizeof(struct sp_completion) == SP_RECORD_BYTES, "one cache line");

@@ -56,7 +56,8 @@ void await_losses(struct sp_device *device, unsigned count)
 
 void await_next_process(struct sp_device *device)
 {
-    /* A loss is counted inside of lost(), and only from its return on works reach the next process. */
+    /* A loss is counted inside of lost(), and only from its return on works reach the next process.
+     */
     uintptr_t window;
     size_t bytes;
     sp_window_range(&window, &bytes);
@@ -67,7 +68,10 @@ void await_next_process(struct sp_device *device)
 
 void set_up_devices(const char *selection)
 {
-    setenv("SAMEPAGE_DEVICES", selection, 1);
+    const char *memory = getenv("SAMEPAGE_TEST_MEMORY");
+    char text[256];
+    snprintf(text, sizeof text, "%s%s%s", selection, memory ? "," : "", memory ? memory : "");
+    setenv("SAMEPAGE_DEVICES", text, 1);
     if (sp_window_init() || sp_client_driver.probe(&devices, &num_devices)) {
         fprintf(stderr, "no devices\n");
         exit(1);

@@ -20,7 +20,8 @@ struct gated {
     atomic_uint *left; /* counted down at the end; may be NULL */
 };
 
-/* The window, and the devices that `selection` names. */
+/* The window, and the devices that `selection` names, with what SAMEPAGE_TEST_MEMORY adds for all.
+ */
 void set_up_devices(const char *selection);
 extern struct sp_device **devices;
 extern unsigned num_devices;

@@ -1,10 +1,12 @@
 /* In place of samepage-device: says hello as it should, and answers the first command with nonsense
- * of the kind that SAMEPAGE_TEST_NONSENSE names. */
+ * of the kind that SAMEPAGE_TEST_NONSENSE names. Where SAMEPAGE_TEST_REAL_DEVICE names the real
+ * program, only the device with one thread is the fake one. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "device/process/message.h"
@@ -46,6 +48,49 @@ static void write_nonsense(const char *kind)
     wake();
 }
 
+/* The first command is done, and before it something was exported: not as it should be. */
+static void export_nonsense(const char *kind, uint64_t start)
+{
+    enum { BYTES = 2 << 20 };
+    struct sp_device_message message = {
+        .kind = SP_MESSAGE_EXPORT, .start = start, .bytes = BYTES, .exports = 1};
+    int file = memfd_create("fake", MFD_ALLOW_SEALING);
+    bool is_sealed = strcmp(kind, "export unsealed") != 0;
+    uint64_t bytes = strcmp(kind, "export short") ? BYTES : BYTES - 4096;
+    if (ftruncate(file, (off_t)bytes) ||
+        (is_sealed && fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW)))
+        _exit(1);
+    if (!strcmp(kind, "export outside"))
+        message.start = UINT64_C(0) - BYTES;
+    else if (!strcmp(kind, "export askew"))
+        message.start += 4096;
+    else if (!strcmp(kind, "export nothing"))
+        message.bytes = 0;
+    else if (!strcmp(kind, "export again"))
+        message.exports = 0;
+    else if (!strcmp(kind, "export without file"))
+        file = -1;
+    else if (!strcmp(kind, "export for none"))
+        message.kind = SP_MESSAGE_LIST_EXPORTS;
+    if (strcmp(kind, "export never") &&
+        sp_message_send(SP_SPAWN_CONTROL_FD, true, &message, &file, 1))
+        _exit(1);
+    rings->completions[0] =
+        (struct sp_completion){.number = 1, .kind = SP_COMPLETION_FINISHED, .exports = 1};
+    atomic_store(&rings->completion_tail, 1);
+    wake();
+}
+
+/* The hello is left for it. */
+static void be_real_unless_chosen(char **argv)
+{
+    struct sp_device_message message;
+    const char *real = getenv("SAMEPAGE_TEST_REAL_DEVICE");
+    if (real && recv(SP_SPAWN_CONTROL_FD, &message, sizeof message, MSG_PEEK) == sizeof message &&
+        message.threads != 1)
+        execv(real, argv);
+}
+
 /* Ends with the application, as a real one does. */
 static void *watch(void *unused)
 {
@@ -55,8 +100,10 @@ static void *watch(void *unused)
     _exit(0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argc;
+    be_real_unless_chosen(argv);
     struct sp_device_message message;
     int files[SP_MAX_MESSAGE_FILES], socket = SP_SPAWN_CONTROL_FD;
     const char *kind = getenv("SAMEPAGE_TEST_NONSENSE");
@@ -70,9 +117,9 @@ int main(void)
         message.kind = 99;
     if (!strcmp(kind, "memory")) { /* which its owner could take away from under its peers */
         int file = memfd_create("fake", MFD_ALLOW_SEALING);
-        if (sp_message_send(socket, &message, &file, 1))
+        if (sp_message_send(socket, true, &message, &file, 1))
             return 1;
-    } else if (sp_message_send(socket, &message, NULL, 0)) {
+    } else if (sp_message_send(socket, true, &message, NULL, 0)) {
         return 1;
     }
     while (!atomic_load(&rings->command_tail)) {
@@ -83,6 +130,8 @@ int main(void)
     if (!strcmp(kind, "message")) {
         if (write(socket, "nonsense", 8) < 0)
             return 1;
+    } else if (!strncmp(kind, "export", 6)) {
+        export_nonsense(kind, ((struct sp_command *)rings->commands)->range.start);
     } else {
         write_nonsense(kind);
     }

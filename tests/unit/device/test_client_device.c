@@ -112,7 +112,8 @@ static void memory_has_a_limit(void **state)
     size_t granules = (MEMORY_MIB << 20) / GRANULE;
     unsigned char *at = host_pages(64, granules + 1);
     assert_int_equal(bind(first, at, (granules + 1) * GRANULE, false), -ENOMEM);
-    assert_int_equal(bind(first, at, granules * GRANULE, false), 0);
+    assert_int_equal(bind(first, at, GRANULE, false), 0);
+    assert_int_equal(bind(first, at + GRANULE, (granules - 1) * GRANULE, false), 0);
     assert_int_equal(bind(first, at + granules * GRANULE, GRANULE, false), -ENOMEM);
     /* The host's pages are not the device's. */
     assert_int_equal(bind(first, at + granules * GRANULE, GRANULE, true), 0);

@@ -160,13 +160,16 @@ static int be_application(const char *kind)
     unsigned char *at;
     setenv("SAMEPAGE_TEST_NONSENSE", kind, 1);
     set_up_devices("virtual,mem=64M");
-    at = (unsigned char *)(uintptr_t)GRANULE;
+    at = host_pages(8, 1);
+    bool is_export = !strncmp(kind, "export", 6); /* the bind itself may end well */
     bool is_early = !strcmp(kind, "hello") || !strcmp(kind, "memory");
     for (unsigned i = 0; i < 3; i++) {
         int error = bind(devices[0], at, GRANULE, false);
         /* The first record of two that are the same is a good one, but for its error. */
-        if (error != -EIO)
+        if (error != -EIO && !(is_export && error == 0))
             return 1;
+        if (is_export)
+            await_losses(devices[0], i + 1);
         if (!is_early && losses_of(devices[0]) < (strcmp(kind, "twice") ? i + 1 : i))
             return 2;
     }
@@ -179,8 +182,23 @@ static int be_application(const char *kind)
 static void nonsense_ends_the_process(void **state)
 {
     (void)state;
-    static const char *const kinds[] = {"tail",  "number",  "kind",  "twice",
-                                        "rings", "message", "hello", "memory"};
+    static const char *const kinds[] = {"tail",
+                                        "number",
+                                        "kind",
+                                        "twice",
+                                        "rings",
+                                        "message",
+                                        "hello",
+                                        "memory",
+                                        "export unsealed",
+                                        "export short",
+                                        "export outside",
+                                        "export askew",
+                                        "export nothing",
+                                        "export again",
+                                        "export without file",
+                                        "export for none",
+                                        "export never"};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         int status;
         pid_t application = fork();
@@ -216,6 +234,10 @@ static void selections_are_read(void **state)
     assert_int_equal(selection.virtuals[0].threads, 3);
     sp_selection_parse("virtual,mem=8388608", &selection);
     assert_int_equal(selection.virtuals[0].memory_bytes, 8 << 20);
+    assert_string_equal(selection.virtuals[0].memory, "");
+    sp_selection_parse("virtual,parts,virtual", &selection);
+    assert_string_equal(selection.virtuals[0].memory, "parts");
+    assert_string_equal(selection.virtuals[1].memory, "");
 }
 
 static void wrong_words_are_ignored(void **state)
@@ -229,6 +251,7 @@ static void wrong_words_are_ignored(void **state)
         "virtual:-1",
         "mem=1G",
         "threads=2",
+        "parts",
         ",,",
         "CPU",
         "virtual:1x",

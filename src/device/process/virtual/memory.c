@@ -1,60 +1,37 @@
-/* The memory of a virtual device: a memory file as large as the window, of which only bound
- * granules have pages.
+/* The memory of a virtual device: one memory file as large as the window, of which only bound
+ * granules have pages; or, where the process has buffers, one of those for each binding.
  *
- * It is mapped twice: granule by granule at the shared addresses, where kernels see it (bind), and
- * as a whole at an alias, through which transfers copy; so a transfer never touches the address
- * that may mean another memory elsewhere. Peers map the same file at aliases of their own.
+ * The memory file is mapped twice: granule by granule at the shared addresses, where kernels see it
+ * (bind), and as a whole at an alias, through which transfers copy. Peers map the same file at
+ * aliases of their own. A buffer is mapped at its shared address only, and exported to peers.
  *
- * Invariant: a granule is UNBOUND (inaccessible, no page in the file), PRIVATE (the file's pages)
- * or HOME (the host's pages, none in the file); `used` counts the PRIVATE ones.
+ * Invariant: a granule is UNBOUND (inaccessible, no memory), PRIVATE (memory of the device) or HOME
+ * (the host's pages); `used` counts the PRIVATE ones. A buffer is bound whole or not at all.
  *
- * Only the loop thread comes here, but for the table of peers, which the control thread fills under
- * a lock. A transfer from a memory that is newer than what the table has waits: its message was
- * sent before the command was, and the control thread is about to read it.
+ * Only the loop thread comes here.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "device/process/virtual/virtual.h"
-#include "device/selection.h"
 #include "svm/heap.h"
 #include "util/alloc.h"
 
 enum { UNBOUND = 0, PRIVATE = 1, HOME = 2 };
 
-struct peer {
-    unsigned char *alias; /* NULL: cannot be reached */
-    uint32_t generation;  /* 0: none yet */
-    bool is_in_use;       /* the loop thread copies from it */
-};
-
 static struct {
     struct sp_backend_setup setup;
-    int file;
-    unsigned char *alias;
-    unsigned char *states; /* of granules; pages of it appear when used */
+    int file;              /* -1: the memory comes in buffers */
+    unsigned char *alias;  /* of the file */
+    uint32_t *buffers;     /* of granules: the buffer there, or 0 */
+    unsigned char *states; /* of granules; pages of both appear when used */
     uint64_t used, limit;  /* granules */
-    pthread_mutex_t lock;  /* of peers */
-    pthread_cond_t moved;  /* a peer arrived, or is in use no more */
-    struct peer peers[SP_MAX_CLIENT_DEVICES];
-} memory = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
-
-/* Maps all of `file`, in place of `before` where that is not NULL. NULL: it cannot be mapped. */
-static unsigned char *map_alias(int file, unsigned char *before)
-{
-    void *alias = mmap(before, memory.setup.window_bytes, PROT_READ | PROT_WRITE,
-                       MAP_SHARED | MAP_NORESERVE | (before ? MAP_FIXED : 0), file, 0);
-    if (alias == MAP_FAILED)
-        return NULL;
-    madvise(alias, memory.setup.window_bytes, MADV_HUGEPAGE); /* a wish */
-    return alias;
-}
+} memory = {.file = -1};
 
 int sp_virtual_memory_init(const struct sp_backend_setup *setup, int *memory_file)
 {
@@ -63,6 +40,11 @@ int sp_virtual_memory_init(const struct sp_backend_setup *setup, int *memory_fil
     memory.states = sp_alloc(setup->window_bytes / SP_GRANULE_BYTES);
     if (!memory.states)
         return -ENOMEM;
+    if (setup->buffers) {
+        memory.buffers =
+            sp_alloc_array(setup->window_bytes / SP_GRANULE_BYTES, sizeof *memory.buffers);
+        return memory.buffers ? 0 : -ENOMEM;
+    }
     memory.file = memfd_create("samepage-device", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (memory.file < 0)
         return -errno;
@@ -70,35 +52,17 @@ int sp_virtual_memory_init(const struct sp_backend_setup *setup, int *memory_fil
     if (ftruncate(memory.file, (off_t)setup->window_bytes) ||
         fcntl(memory.file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
         return -errno;
-    memory.alias = map_alias(memory.file, NULL);
-    if (!memory.alias)
+    void *alias = mmap(NULL, setup->window_bytes, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_NORESERVE, memory.file, 0);
+    if (alias == MAP_FAILED)
         return -ENOMEM;
+    madvise(alias, setup->window_bytes, MADV_HUGEPAGE); /* a wish */
+    memory.alias = alias;
     *memory_file = memory.file;
     return 0;
 }
 
-void sp_virtual_memory_peer(uint32_t index, uint32_t generation, int file)
-{
-    if (file < 0)
-        return;
-    if (index < SP_MAX_CLIENT_DEVICES) {
-        pthread_mutex_lock(&memory.lock);
-        struct peer *peer = &memory.peers[index];
-        /* The memory of a process that died stays whole as long as it is mapped: a copy from it
-         * ends well. */
-        while (peer->is_in_use)
-            pthread_cond_wait(&memory.moved, &memory.lock);
-        /* In the old one's place, so that restarts use up no addresses. */
-        peer->alias = map_alias(file, peer->alias);
-        peer->generation = generation;
-        pthread_cond_broadcast(&memory.moved);
-        pthread_mutex_unlock(&memory.lock);
-    }
-    close(file);
-}
-
-/* The granules of [address, address + bytes); false where that is not inside the window. */
-static bool granules_of(uint64_t address, uint64_t bytes, uint64_t *first, uint64_t *end)
+bool sp_virtual_granules(uint64_t address, uint64_t bytes, uint64_t *first, uint64_t *end)
 {
     uint64_t offset = address - (uintptr_t)memory.setup.window;
     if (offset > memory.setup.window_bytes || bytes > memory.setup.window_bytes - offset)
@@ -113,7 +77,7 @@ static bool are_all(uint64_t address, uint64_t bytes, bool may_be_home)
     uint64_t first, end;
     if (!bytes)
         return true;
-    if (!granules_of(address, bytes, &first, &end))
+    if (!sp_virtual_granules(address, bytes, &first, &end))
         return false;
     for (uint64_t i = first; i < end; i++)
         if (memory.states[i] != PRIVATE && !(may_be_home && memory.states[i] == HOME))
@@ -126,10 +90,10 @@ bool sp_virtual_memory_is_bound(uint64_t address, uint64_t bytes)
     return are_all(address, bytes, true);
 }
 
-static bool are_whole_granules(uint64_t start, uint64_t bytes, uint64_t *first, uint64_t *end)
+bool sp_virtual_whole_granules(uint64_t start, uint64_t bytes, uint64_t *first, uint64_t *end)
 {
     return bytes && !(start % SP_GRANULE_BYTES) && !(bytes % SP_GRANULE_BYTES) &&
-           granules_of(start, bytes, first, end);
+           sp_virtual_granules(start, bytes, first, end);
 }
 
 static uint64_t count_private(uint64_t first, uint64_t end)
@@ -149,25 +113,76 @@ static int punch(uint64_t first, uint64_t end)
                : 0;
 }
 
+/* Whether a buffer lies on both sides of the granule's start. */
+static bool cuts_buffer(uint64_t granule)
+{
+    return granule && granule < memory.setup.window_bytes / SP_GRANULE_BYTES &&
+           memory.buffers[granule] && memory.buffers[granule - 1] == memory.buffers[granule];
+}
+
+static void destroy_buffers(uint64_t first, uint64_t end)
+{
+    uint32_t last = 0;
+    for (uint64_t i = first; i < end; i++) {
+        if (memory.buffers[i] && memory.buffers[i] != last)
+            memory.setup.buffers->destroy(memory.buffers[i]);
+        last = memory.buffers[i];
+        memory.buffers[i] = 0;
+    }
+}
+
+/* Memory of the device at whole granules that are not bound. */
+static int bind_private(uint64_t first, uint64_t end)
+{
+    unsigned char *at = memory.setup.window + first * SP_GRANULE_BYTES;
+    uint64_t bytes = (end - first) * SP_GRANULE_BYTES;
+    const struct sp_buffers *buffers = memory.setup.buffers;
+    off_t offset = (off_t)(first * SP_GRANULE_BYTES);
+    uint32_t buffer = 0;
+    int file = memory.file, error = 0;
+    if (buffers) {
+        error = buffers->create(bytes, &buffer, &file);
+        if (error)
+            return error;
+        offset = 0;
+    }
+    if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file,
+             offset) == MAP_FAILED) {
+        error = -ENOMEM;
+        if (buffers)
+            buffers->destroy(buffer);
+    } else if (buffers) {
+        for (uint64_t i = first; i < end; i++)
+            memory.buffers[i] = buffer;
+        sp_process_export((uintptr_t)at, bytes, file);
+    }
+    if (buffers)
+        close(file);
+    return error;
+}
+
 int sp_virtual_memory_bind(uint64_t start, uint64_t bytes, bool is_home)
 {
     uint64_t first, end;
-    if (!are_whole_granules(start, bytes, &first, &end))
+    if (!sp_virtual_whole_granules(start, bytes, &first, &end))
         return -EINVAL;
     uint64_t before = count_private(first, end);
     uint64_t wanted = is_home ? 0 : end - first;
     if (memory.used - before + wanted > memory.limit)
         return -ENOMEM;
-    int error = before ? punch(first, end) : 0;
+    int error = before ? sp_virtual_memory_unbind(start, bytes) : 0;
     if (error)
         return error;
     void *at = memory.setup.window + first * SP_GRANULE_BYTES;
-    if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
-             is_home ? memory.setup.host_file : memory.file,
-             (off_t)(first * SP_GRANULE_BYTES)) == MAP_FAILED)
-        return -ENOMEM;
+    if (!is_home)
+        error = bind_private(first, end);
+    else if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+                  memory.setup.host_file, (off_t)(first * SP_GRANULE_BYTES)) == MAP_FAILED)
+        error = -ENOMEM;
+    if (error)
+        return error;
     madvise(at, bytes, MADV_HUGEPAGE); /* a wish */
-    memory.used += wanted - before;
+    memory.used += wanted;
     memset(memory.states + first, is_home ? HOME : PRIVATE, end - first);
     return 0;
 }
@@ -175,7 +190,8 @@ int sp_virtual_memory_bind(uint64_t start, uint64_t bytes, bool is_home)
 int sp_virtual_memory_unbind(uint64_t start, uint64_t bytes)
 {
     uint64_t first, end;
-    if (!are_whole_granules(start, bytes, &first, &end))
+    if (!sp_virtual_whole_granules(start, bytes, &first, &end) ||
+        (memory.buffers && (cuts_buffer(first) || cuts_buffer(end))))
         return -EINVAL;
     if (mmap(memory.setup.window + first * SP_GRANULE_BYTES, bytes, PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
@@ -183,40 +199,19 @@ int sp_virtual_memory_unbind(uint64_t start, uint64_t bytes)
     uint64_t before = count_private(first, end);
     memory.used -= before;
     memset(memory.states + first, UNBOUND, end - first);
-    return before ? punch(first, end) : 0;
-}
-
-/* Takes a peer's memory of exactly that generation into use. A newer one holds other data than what
- * was asked for: -EIO. */
-static int use_peer(uint32_t index, uint32_t generation, unsigned char **alias)
-{
-    int error = 0;
-    if (index >= SP_MAX_CLIENT_DEVICES || !generation)
-        return -ENODEV;
-    pthread_mutex_lock(&memory.lock);
-    struct peer *peer = &memory.peers[index];
-    while ((int32_t)(peer->generation - generation) < 0)
-        pthread_cond_wait(&memory.moved, &memory.lock);
-    if (peer->generation != generation)
-        error = -EIO;
-    else if (!peer->alias)
-        error = -ENODEV;
-    else
-        peer->is_in_use = true;
-    *alias = peer->alias;
-    pthread_mutex_unlock(&memory.lock);
-    return error;
+    if (!before)
+        return 0;
+    if (!memory.buffers)
+        return punch(first, end);
+    sp_process_unexport(start, bytes);
+    destroy_buffers(first, end);
+    return 0;
 }
 
 void sp_virtual_memory_end_use(const struct sp_command *transfer)
 {
-    uint32_t index = transfer->range.source;
-    if (index >= SP_MAX_CLIENT_DEVICES)
-        return;
-    pthread_mutex_lock(&memory.lock);
-    memory.peers[index].is_in_use = false;
-    pthread_cond_broadcast(&memory.moved);
-    pthread_mutex_unlock(&memory.lock);
+    if (transfer->range.source != SP_PLACE_HOST && transfer->range.source != SP_PLACE_OWN)
+        sp_virtual_peer_end_use(transfer);
 }
 
 int sp_virtual_memory_ends(const struct sp_command *transfer, void **dst, const void **src)
@@ -224,13 +219,15 @@ int sp_virtual_memory_ends(const struct sp_command *transfer, void **dst, const 
     uint64_t first, end;
     uint64_t start = transfer->range.start, bytes = transfer->range.bytes;
     uint32_t source = transfer->range.source, destination = transfer->range.destination;
-    if (!granules_of(start, bytes, &first, &end))
+    if (!sp_virtual_granules(start, bytes, &first, &end))
         return -EINVAL;
     if (!are_all(start, bytes, false))
         return -EFAULT;
     uint64_t offset = start - (uintptr_t)memory.setup.window;
+    /* A buffer has no alias: bound there, the address means this device's memory here. */
+    unsigned char *own = memory.alias ? memory.alias + offset : memory.setup.window + offset;
     if (source == SP_PLACE_OWN && destination == SP_PLACE_HOST) {
-        *src = memory.alias + offset;
+        *src = own;
         *dst = memory.setup.host + offset;
         return 0;
     }
@@ -238,11 +235,11 @@ int sp_virtual_memory_ends(const struct sp_command *transfer, void **dst, const 
         return -EINVAL;
     unsigned char *from = memory.setup.host;
     if (source != SP_PLACE_HOST) {
-        int error = use_peer(source, transfer->range.generation, &from);
+        int error = sp_virtual_peer_use(transfer, &from);
         if (error)
             return error;
     }
     *src = from + offset;
-    *dst = memory.alias + offset;
+    *dst = own;
     return 0;
 }

@@ -113,6 +113,7 @@ static int start(const struct sp_backend_setup *setup, int *memory_file)
 {
     struct sp_device **devices;
     unsigned count;
+    sp_virtual_peers_init(setup);
     int error = sp_virtual_memory_init(setup, memory_file);
     if (!error)
         error = sp_cpu_driver.probe(&devices, &count);
@@ -339,6 +340,8 @@ const struct sp_backend sp_virtual_backend = {
     .start = start,
     .load = load,
     .unload = unload,
-    .peer = sp_virtual_memory_peer,
+    .peer = sp_virtual_peer,
+    .peer_part = sp_virtual_peer_part,
+    .peer_part_gone = sp_virtual_peer_part_gone,
     .submit = submit,
 };

@@ -1,24 +1,30 @@
 /* The virtual backend's own seam: a device whose kernels run on CPU threads and whose memory is a
- * memory file that only it binds at the shared addresses.
+ * memory file, or buffers, that only it binds at the shared addresses.
  *
  * virtual.c   kernels, copies and fills through the CPU driver
- * memory.c    what is bound where, and the aliases for transfers
+ * memory.c    what is bound where, and the ends of transfers
+ * peers.c     the memory of other devices, at aliases
  */
 #ifndef SP_DEVICE_PROCESS_VIRTUAL_H
 #define SP_DEVICE_PROCESS_VIRTUAL_H
 
 #include "device/process/backend.h"
 
-/* memory.c; all but peer only on the loop thread. */
+/* memory.c; only on the loop thread. */
 
-/* 0, with the device's memory file, or a negative errno. */
+/* 0, with the device's memory file or -1, or a negative errno. */
 int sp_virtual_memory_init(const struct sp_backend_setup *setup, int *memory_file);
-
-void sp_virtual_memory_peer(uint32_t index, uint32_t generation, int file);
 
 /* 0; -ENOMEM beyond the device's memory; -EINVAL for what are no whole granules of the window. */
 int sp_virtual_memory_bind(uint64_t start, uint64_t bytes, bool is_home);
 int sp_virtual_memory_unbind(uint64_t start, uint64_t bytes);
+
+/* Granules of the window: [*first, *end) are those that [address, address + bytes) touches; false
+ * where that is not inside the window. */
+bool sp_virtual_granules(uint64_t address, uint64_t bytes, uint64_t *first, uint64_t *end);
+
+/* The same, and false too where they are not whole ones, or none. */
+bool sp_virtual_whole_granules(uint64_t start, uint64_t bytes, uint64_t *first, uint64_t *end);
 
 /* Whether all of [address, address + bytes) is bound. */
 bool sp_virtual_memory_is_bound(uint64_t address, uint64_t bytes);
@@ -28,5 +34,20 @@ bool sp_virtual_memory_is_bound(uint64_t address, uint64_t bytes);
  * reached; -EINVAL. After an error nothing is in use. */
 int sp_virtual_memory_ends(const struct sp_command *transfer, void **dst, const void **src);
 void sp_virtual_memory_end_use(const struct sp_command *transfer);
+
+/* peers.c */
+
+void sp_virtual_peers_init(const struct sp_backend_setup *setup);
+
+/* backend.h; the control thread. */
+void sp_virtual_peer(uint32_t index, uint32_t generation, int file);
+void sp_virtual_peer_part(uint32_t index, uint32_t generation, uint64_t start, uint64_t bytes,
+                          int file);
+void sp_virtual_peer_part_gone(uint32_t index, uint32_t generation, uint64_t start, uint64_t bytes);
+
+/* Takes a peer's memory into use for a transfer from there: *alias is where the window begins. The
+ * errors of sp_virtual_memory_ends. The loop thread. */
+int sp_virtual_peer_use(const struct sp_command *transfer, unsigned char **alias);
+void sp_virtual_peer_end_use(const struct sp_command *transfer);
 
 #endif
