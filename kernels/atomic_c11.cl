@@ -11,6 +11,7 @@
  * it.
  */
 #include "gentype.h"
+#include "target.h"
 
 #define ORDER memory_order
 #define SCOPE memory_scope
@@ -18,6 +19,10 @@
 /* See atomic_legacy.cl for why `volatile` goes. */
 #define PLAIN(AS, T, p) ((AS atomic_##T *)(p))
 #define GENERIC(T, p) ((volatile __generic atomic_##T *)(p))
+
+/* Keeps a scope that is not the device's (target.h). */
+#define SCOPED(T, p, scope)                                                                        \
+    ((__generic atomic_##T *)__sp_target_scoped((__generic void *)(p), scope))
 
 #define ATOMIC_STORE_NAMED(AS, T)                                                                  \
     void OVERLOAD atomic_store(volatile AS atomic_##T *p, T value)                                 \
@@ -51,7 +56,7 @@
     void OVERLOAD atomic_store_explicit(volatile __generic atomic_##T *p, T value, ORDER order,    \
                                         SCOPE scope)                                               \
     {                                                                                              \
-        __opencl_atomic_store(PLAIN(__generic, T, p), value, order, scope);                        \
+        __opencl_atomic_store(SCOPED(T, p, scope), value, order, scope);                           \
     }                                                                                              \
     void OVERLOAD atomic_init(volatile __generic atomic_##T *p, T value)                           \
     {                                                                                              \
@@ -86,7 +91,7 @@
     }                                                                                              \
     T OVERLOAD atomic_load_explicit(volatile __generic atomic_##T *p, ORDER order, SCOPE scope)    \
     {                                                                                              \
-        return __opencl_atomic_load(PLAIN(__generic, T, p), order, scope);                         \
+        return __opencl_atomic_load(SCOPED(T, p, scope), order, scope);                            \
     }                                                                                              \
     ATOMIC_LOAD_NAMED(__global, T)                                                                 \
     ATOMIC_LOAD_NAMED(__local, T)
@@ -119,7 +124,7 @@
     T OVERLOAD atomic_##name##_explicit(volatile __generic atomic_##T *p, T value, ORDER order,    \
                                         SCOPE scope)                                               \
     {                                                                                              \
-        return __opencl_atomic_##name(PLAIN(__generic, T, p), value, order, scope);                \
+        return __opencl_atomic_##name(SCOPED(T, p, scope), value, order, scope);                   \
     }                                                                                              \
     READ_MODIFY_WRITE_NAMED(__global, name, T)                                                     \
     READ_MODIFY_WRITE_NAMED(__local, name, T)
@@ -155,7 +160,7 @@
                                            __generic T *expected, T desired, ORDER success,        \
                                            ORDER failure, SCOPE scope)                             \
     {                                                                                              \
-        return __opencl_atomic_##name(PLAIN(__generic, T, p), expected, desired, success, failure, \
+        return __opencl_atomic_##name(SCOPED(T, p, scope), expected, desired, success, failure,    \
                                       scope);                                                      \
     }                                                                                              \
     bool OVERLOAD atomic_##name##_explicit(volatile __generic atomic_##T *p,                       \
@@ -251,7 +256,7 @@ MIXED_SPACES(fetch_max)
     bool OVERLOAD atomic_flag_test_and_set_explicit(volatile AS atomic_flag *p, ORDER order,       \
                                                     SCOPE scope)                                   \
     {                                                                                              \
-        return __opencl_atomic_exchange(PLAIN(AS, int, p), 1, order, scope) != 0;                  \
+        return __opencl_atomic_exchange(SCOPED(int, p, scope), 1, order, scope) != 0;              \
     }                                                                                              \
     void OVERLOAD atomic_flag_clear(volatile AS atomic_flag *p)                                    \
     {                                                                                              \
@@ -263,7 +268,7 @@ MIXED_SPACES(fetch_max)
     }                                                                                              \
     void OVERLOAD atomic_flag_clear_explicit(volatile AS atomic_flag *p, ORDER order, SCOPE scope) \
     {                                                                                              \
-        __opencl_atomic_store(PLAIN(AS, int, p), 0, order, scope);                                 \
+        __opencl_atomic_store(SCOPED(int, p, scope), 0, order, scope);                             \
     }
 
 ATOMIC_FLAG(__generic)

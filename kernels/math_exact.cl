@@ -7,6 +7,7 @@
  * code.
  */
 #include "math.h"
+#include "target.h"
 
 #define ELEMENTWISE_1(n, T, name, builtin)                                                         \
     T##n OVERLOAD name(T##n x)                                                                     \
@@ -24,7 +25,7 @@ FLOAT_TYPES(ELEMENTWISE_1, fabs, __builtin_elementwise_abs)
 FLOAT_TYPES(ELEMENTWISE_1, floor, __builtin_elementwise_floor)
 FLOAT_TYPES(ELEMENTWISE_1, rint, __builtin_elementwise_rint)
 FLOAT_TYPES(ELEMENTWISE_1, round, __builtin_elementwise_round)
-FLOAT_TYPES(ELEMENTWISE_1, sqrt, __builtin_elementwise_sqrt)
+ALL_WIDTHS(ELEMENTWISE_1, double, sqrt, __builtin_elementwise_sqrt)
 FLOAT_TYPES(ELEMENTWISE_1, trunc, __builtin_elementwise_trunc)
 FLOAT_TYPES(ELEMENTWISE_2, copysign, __builtin_elementwise_copysign)
 /* On floating point the elementwise minimum and maximum return the number where the other is a NaN.
@@ -50,7 +51,31 @@ VECTOR_WIDTHS(WITH_SCALAR, double)
     {                                                                                              \
         return (T##n)1 / __builtin_elementwise_sqrt(x);                                            \
     }
-FLOAT_TYPES(RSQRT)
+ALL_WIDTHS(RSQRT, double)
+
+/* A GPU has instructions for the roots of a float. */
+float REPLACEABLE CONST_FUNCTION __sp_target_sqrtf(float x)
+{
+    return __builtin_elementwise_sqrt(x);
+}
+
+float REPLACEABLE CONST_FUNCTION __sp_target_rsqrtf(float x)
+{
+    return 1 / __builtin_elementwise_sqrt(x);
+}
+
+float OVERLOAD sqrt(float x)
+{
+    return __sp_target_sqrtf(x);
+}
+
+float OVERLOAD rsqrt(float x)
+{
+    return __sp_target_rsqrtf(x);
+}
+
+VECTORS_1(sqrt, float, float)
+VECTORS_1(rsqrt, float, float)
 
 #define FMA(n, T, ...)                                                                             \
     T##n OVERLOAD fma(T##n x, T##n y, T##n z)                                                      \

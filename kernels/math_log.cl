@@ -15,6 +15,7 @@
  * first with so few bits that its product with k is exact.
  */
 #include "math.h"
+#include "target.h"
 
 #pragma OPENCL FP_CONTRACT ON
 
@@ -69,8 +70,8 @@ static double OVERLOAD log1p_rest(double f)
 
 /* name: result from k, f and rest. The last lines give 0, negative numbers, infinity and NaN what
  * is theirs. */
-#define LOGARITHM(name, T, U, smallest, up, places, combine)                                       \
-    T OVERLOAD name(T x)                                                                           \
+#define LOGARITHM(attributes, name, T, U, smallest, up, places, combine)                           \
+    T attributes name(T x)                                                                         \
     {                                                                                              \
         bool subnormal = x < smallest;                                                             \
         U bits = __builtin_astype(subnormal ? x * up : x, U);                                      \
@@ -82,11 +83,19 @@ static double OVERLOAD log1p_rest(double f)
         result = x < INFINITY ? result : x;                                                        \
         result = x == 0 ? -(T)INFINITY : result;                                                   \
         return x < 0 ? (T)NAN : result;                                                            \
+    }
+/* In float a target may have its own, which counts where precision does not (-cl-fast-relaxed-math). */
+#define FLOAT_LOGARITHM(name, combine)                                                             \
+    LOGARITHM(REPLACEABLE CONST_FUNCTION, __sp_target_##name##f, float, uint, FLT_MIN, 0x1p+24f,   \
+              24, combine)                                                                         \
+    float OVERLOAD name(float x)                                                                   \
+    {                                                                                              \
+        return __sp_target_##name##f(x);                                                           \
     }                                                                                              \
-    VECTORS_1(name, T, T)
-#define FLOAT_LOGARITHM(name, combine) LOGARITHM(name, float, uint, FLT_MIN, 0x1p+24f, 24, combine)
+    VECTORS_1(name, float, float)
 #define DOUBLE_LOGARITHM(name, combine)                                                            \
-    LOGARITHM(name, double, ulong, DBL_MIN, 0x1p+54, 54, combine)
+    LOGARITHM(OVERLOAD, name, double, ulong, DBL_MIN, 0x1p+54, 54, combine)                        \
+    VECTORS_1(name, double, double)
 
 #define LN2_HIGH_FLOAT 0x1.62e4p-1f
 #define LN2_LOW_FLOAT 0x1.7f7d1cp-20f

@@ -12,10 +12,16 @@
  * lacks from 1/n.
  */
 #include "math.h"
+#include "target.h"
+
+float REPLACEABLE CONST_FUNCTION __sp_target_pownf(float x, int y)
+{
+    return (float)__sp_libm_pow(x, y);
+}
 
 float OVERLOAD pown(float x, int y)
 {
-    return (float)__sp_libm_pow(x, y);
+    return __sp_target_pownf(x, y);
 }
 
 double OVERLOAD pown(double x, int y)
@@ -56,14 +62,21 @@ static double OVERLOAD root(double x, int n)
     return result + (regular ? result * (low * log(x)) : 0);
 }
 
-#define ROOTN(T)                                                                                   \
-    T OVERLOAD rootn(T x, int n)                                                                   \
+#define ROOTN(T, attributes, name)                                                                 \
+    T attributes name(T x, int n)                                                                  \
     {                                                                                              \
         bool odd = n & 1;                                                                          \
         T result = root(__builtin_elementwise_abs(x), n == 0 ? 1 : n);                             \
         result = odd ? __builtin_elementwise_copysign(result, x) : result;                         \
         return n == 0 || (x < 0 && !odd) ? (T)NAN : result;                                        \
-    }                                                                                              \
-    VECTORS_2(rootn, T, T, int)
-ROOTN(float)
-ROOTN(double)
+    }
+ROOTN(float, REPLACEABLE CONST_FUNCTION, __sp_target_rootnf)
+ROOTN(double, OVERLOAD, rootn)
+
+float OVERLOAD rootn(float x, int n)
+{
+    return __sp_target_rootnf(x, n);
+}
+
+VECTORS_2(rootn, float, float, int)
+VECTORS_2(rootn, double, double, int)

@@ -1,37 +1,16 @@
 /* Barriers and fences (OpenCL C 3.0, 6.15.8 and 6.15.12.6), and the questions about a pointer's
  * address space (6.15.10), whose answers feed the fences.
  *
- * All work-items of a work-group run on one thread, in program order between barriers. Hence
- * - a fence of work-group scope or less only has to keep the compiler from moving accesses;
+ * What a fence is, a target knows (target.h). Here is what follows from the specification:
  * - a barrier is no fence for other work-groups: work_group_barrier with a wider scope adds one
- *   on each side (what came before is released, what comes after is acquired).
- * Fences ignore which address spaces the flags name: the processor has no fence for less than all
- * memory.
+ *   on each side (what came before is released, what comes after is acquired);
+ * - which address spaces the flags name does not matter, but to mem_fence: programs of OpenCL C 1.x
+ *   order global memory for other work-groups with it, so there it has the device's scope.
  */
 #include "gentype.h"
+#include "target.h"
 
-/* The order must be a constant for clang, hence a choice between constants. */
-static void fence(memory_order order)
-{
-    switch (order) {
-    case memory_order_relaxed:
-        break;
-    case memory_order_acquire:
-        __c11_atomic_thread_fence(__ATOMIC_ACQUIRE);
-        break;
-    case memory_order_release:
-        __c11_atomic_thread_fence(__ATOMIC_RELEASE);
-        break;
-    case memory_order_acq_rel:
-        __c11_atomic_thread_fence(__ATOMIC_ACQ_REL);
-        break;
-    case memory_order_seq_cst:
-        __c11_atomic_thread_fence(__ATOMIC_SEQ_CST);
-        break;
-    }
-}
-
-static bool scope_is_one_thread(memory_scope scope)
+static bool scope_is_group(memory_scope scope)
 {
     return scope != memory_scope_device && scope != memory_scope_all_svm_devices;
 }
@@ -39,26 +18,27 @@ static bool scope_is_one_thread(memory_scope scope)
 void OVERLOAD atomic_work_item_fence(cl_mem_fence_flags flags, memory_order order,
                                      memory_scope scope)
 {
-    if (scope_is_one_thread(scope)) {
-        __c11_atomic_signal_fence(__ATOMIC_SEQ_CST);
-    } else {
-        fence(order);
-    }
+    __sp_target_fence(order, scope);
+}
+
+static memory_scope scope_of_flags(cl_mem_fence_flags flags)
+{
+    return flags & CLK_GLOBAL_MEM_FENCE ? memory_scope_device : memory_scope_work_group;
 }
 
 void OVERLOAD mem_fence(cl_mem_fence_flags flags)
 {
-    __c11_atomic_signal_fence(__ATOMIC_ACQ_REL);
+    __sp_target_fence(memory_order_acq_rel, scope_of_flags(flags));
 }
 
 void OVERLOAD read_mem_fence(cl_mem_fence_flags flags)
 {
-    __c11_atomic_signal_fence(__ATOMIC_ACQUIRE);
+    __sp_target_fence(memory_order_acquire, scope_of_flags(flags));
 }
 
 void OVERLOAD write_mem_fence(cl_mem_fence_flags flags)
 {
-    __c11_atomic_signal_fence(__ATOMIC_RELEASE);
+    __sp_target_fence(memory_order_release, scope_of_flags(flags));
 }
 
 void __attribute__((convergent)) OVERLOAD barrier(cl_mem_fence_flags flags)
@@ -74,12 +54,12 @@ void __attribute__((convergent)) OVERLOAD work_group_barrier(cl_mem_fence_flags 
 void __attribute__((convergent)) OVERLOAD work_group_barrier(cl_mem_fence_flags flags,
                                                              memory_scope scope)
 {
-    if (!scope_is_one_thread(scope)) {
-        __c11_atomic_thread_fence(__ATOMIC_RELEASE);
+    if (!scope_is_group(scope)) {
+        __sp_target_fence(memory_order_release, scope);
     }
     __sp_barrier();
-    if (!scope_is_one_thread(scope)) {
-        __c11_atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (!scope_is_group(scope)) {
+        __sp_target_fence(memory_order_acquire, scope);
     }
 }
 

@@ -9,25 +9,23 @@
 
 #include "intrinsics.h"
 
-/* Never inlined while the library is built: the call is the point. */
+/* Never inlined while the library is built: the call is what LINK keeps. */
 #define REPLACEABLE __attribute__((noinline))
 
 /* The same pointer; on a target with scopes, an atomic operation through it has this scope. */
 __generic void *CONST_FUNCTION __sp_target_scoped(__generic void *pointer, uint scope);
 
-/* A fence; order is a constant other than memory_order_relaxed. */
+/* Keeps accesses before and after it apart, as far as order and scope want it. */
 void __sp_target_fence(uint order, uint scope);
 
 #define DECLARE_TARGET_1(name) float CONST_FUNCTION __sp_target_##name##f(float);
 #define DECLARE_TARGET_2(name) float CONST_FUNCTION __sp_target_##name##f(float, float);
 
 DECLARE_TARGET_1(log)
-DECLARE_TARGET_1(log2)
 DECLARE_TARGET_1(log10)
+DECLARE_TARGET_1(log2)
 DECLARE_TARGET_1(rsqrt)
-DECLARE_TARGET_1(sinpi)
-DECLARE_TARGET_1(cospi)
-DECLARE_TARGET_1(tanpi)
+DECLARE_TARGET_1(sqrt)
 DECLARE_TARGET_1(native_cos)
 DECLARE_TARGET_1(native_exp)
 DECLARE_TARGET_1(native_exp10)
@@ -42,8 +40,6 @@ DECLARE_TARGET_1(native_sqrt)
 DECLARE_TARGET_1(native_tan)
 DECLARE_TARGET_2(native_divide)
 DECLARE_TARGET_2(native_powr)
-DECLARE_TARGET_2(pow)
-DECLARE_TARGET_2(powr)
 float CONST_FUNCTION __sp_target_pownf(float, int);
 float CONST_FUNCTION __sp_target_rootnf(float, int);
 

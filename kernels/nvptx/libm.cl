@@ -27,28 +27,30 @@
     LIBM_1(T, suffix, atan)                                                                        \
     LIBM_1(T, suffix, atanh)                                                                       \
     LIBM_1(T, suffix, cbrt)                                                                        \
-    LIBM_1(T, suffix, cos)                                                                         \
     LIBM_1(T, suffix, cosh)                                                                        \
     LIBM_1(T, suffix, erf)                                                                         \
     LIBM_1(T, suffix, erfc)                                                                        \
-    LIBM_1(T, suffix, exp)                                                                         \
-    LIBM_1(T, suffix, exp10)                                                                       \
-    LIBM_1(T, suffix, exp2)                                                                        \
     LIBM_1(T, suffix, expm1)                                                                       \
     LIBM_1(T, suffix, lgamma)                                                                      \
     LIBM_1(T, suffix, log)                                                                         \
     LIBM_1(T, suffix, log10)                                                                       \
     LIBM_1(T, suffix, log1p)                                                                       \
     LIBM_1(T, suffix, log2)                                                                        \
-    LIBM_1(T, suffix, sin)                                                                         \
     LIBM_1(T, suffix, sinh)                                                                        \
-    LIBM_1(T, suffix, tan)                                                                         \
     LIBM_1(T, suffix, tanh)                                                                        \
     LIBM_1(T, suffix, tgamma)                                                                      \
     LIBM_2(T, suffix, atan2)                                                                       \
     LIBM_2(T, suffix, fmod)                                                                        \
     LIBM_2(T, suffix, hypot)                                                                       \
-    LIBM_2(T, suffix, pow)                                                                         \
     LIBM_2(T, suffix, remainder)
 FUNCTIONS(float, f)
 FUNCTIONS(double, )
+
+/* In float they are in math_float.cl. */
+LIBM_1(double, , cos)
+LIBM_1(double, , exp)
+LIBM_1(double, , exp10)
+LIBM_1(double, , exp2)
+LIBM_1(double, , sin)
+LIBM_1(double, , tan)
+LIBM_2(double, , pow)

@@ -27,6 +27,9 @@
 #define LIBM_PREFIX "__sp_libm_"
 #define NATIVE_PREFIX SP_TARGET_PREFIX "native_"
 
+/* The common definition is correctly rounded, the target's is not. */
+#define SQRT_NAME SP_TARGET_PREFIX "sqrtf"
+
 struct work {
     const struct sp_cc_code *code;
     LLVMContextRef context;
@@ -181,6 +184,7 @@ static enum sp_cc_status choose_definitions(struct work *work, struct sp_cc_text
     work->library = read_library(work, log);
     if (!work->library)
         return SP_CC_INTERNAL;
+    bool rounds = has_option(work, "-cl-fp32-correctly-rounded-divide-sqrt");
     LLVMValueRef next;
     for (LLVMValueRef f = LLVMGetFirstFunction(work->module); f; f = next) {
         next = LLVMGetNextFunction(f);
@@ -188,6 +192,8 @@ static enum sp_cc_status choose_definitions(struct work *work, struct sp_cc_text
         bool is_replaceable = sp_cc_is_replaceable(f);
         if (work->fast && (is_replaceable || !strncmp(name, LIBM_PREFIX, strlen(LIBM_PREFIX))))
             prefer_native(work, f);
+        if (rounds && !strcmp(name, SQRT_NAME))
+            continue;
         if (!strcmp(name, SP_SCOPED_NAME) || !strcmp(name, SP_FENCE_NAME) ||
             (is_replaceable && sp_ir_is_definition(f) && library_has(work, name)))
             delete_body(f);
