@@ -21,6 +21,8 @@
 #pragma OPENCL FP_CONTRACT OFF
 
 #define CONST_FUNCTION __attribute__((const))
+/* Inlined after equal calls have become one (samepage-cc, gpu/gpu.c). */
+#define LATE __attribute__((noinline, const))
 #define FMA(x, y, z) __builtin_fmaf(x, y, z)
 #define ABS(x) __builtin_fabsf(x)
 #define MIN(x, y) __builtin_fminf(x, y)
@@ -43,10 +45,13 @@
 __constant uint two_by_pi[] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1,
                                0xf534ddc0, 0xdb629599, 0x3c439041};
 
+/* What a reduction gives, in one value, so that two calls become one. */
+typedef float2 reduced; /* r, and the bits of the quadrant */
+
 /* r and the quadrant for |x| >= LARGE. |x| = m 2^e with a 32-bit m. Bits of 2/pi above the weight
  * 2^(2-e) give multiples of 4, which do not count; of the next 96 bits, times m, the upper two are
  * the quadrant and the rest its fraction. */
-static float reduce_large(float x, int *quadrant)
+static reduced reduce_large(float x)
 {
     uint bits = as_uint(x);
     uint m = ((bits & 0x7fffff) | 0x800000) << 8;
@@ -65,24 +70,20 @@ static float reduce_large(float x, int *quadrant)
     int q = (int)(((turn >> 61) + 1) >> 1);
     float r = (float)((double)(long)(turn << 2) * 0x1.921fb54442d18p-64);
     bool negative = bits >> 31;
-    *quadrant = negative ? -q : q;
-    return negative ? -r : r;
+    return (reduced)(negative ? -r : r, as_float(negative ? -q : q));
 }
 
-static float reduce(float x, int *quadrant)
+static reduced LATE reduce(float x)
 {
-    if (ABS(x) < LARGE) {
-        float k = FMA(x, TWO_BY_PI, ROUND);
-        *quadrant = as_int(k);
-        k -= ROUND;
-        float r = FMA(k, -PI_2_HIGH, x);
-        r = FMA(k, -PI_2_MIDDLE, r);
-        return FMA(k, -PI_2_LOW, r);
-    }
-    if (ABS(x) < INFINITY)
-        return reduce_large(x, quadrant);
-    *quadrant = 0;
-    return x - x; /* NaN */
+    float t = FMA(x, TWO_BY_PI, ROUND);
+    float k = t - ROUND;
+    float r = FMA(k, -PI_2_HIGH, x);
+    r = FMA(k, -PI_2_MIDDLE, r);
+    r = FMA(k, -PI_2_LOW, r);
+    reduced result = (reduced)(r, t); /* for infinities and NaN, NaN */
+    if (__builtin_expect(ABS(x) >= LARGE && ABS(x) < INFINITY, 0))
+        result = reduce_large(x);
+    return result;
 }
 
 static float sine_part(float r, float z)
@@ -100,36 +101,36 @@ static float cosine_part(float z)
     return FMA(p, z, 1.0f);
 }
 
-/* Sine of r + quadrant pi/2. */
+/* Sine of r + quadrant pi/2. Both parts are computed: work-items differ in their quadrants, and who
+ * asks for the sine often asks for the cosine. */
 static float sine_of(float r, int quadrant)
 {
     float z = r * r;
-    float value = quadrant & 1 ? cosine_part(z) : sine_part(r, z);
+    float sine = sine_part(r, z), cosine = cosine_part(z);
+    float value = quadrant & 1 ? cosine : sine;
     return as_float(as_uint(value) ^ ((uint)(quadrant & 2) << 30));
 }
 
 float CONST_FUNCTION __sp_libm_sinf(float x)
 {
-    int quadrant;
-    float r = reduce(x, &quadrant);
-    float value = sine_of(r, quadrant);
+    reduced part = reduce(x);
+    float value = sine_of(part.x, as_int(part.y));
     return x == 0 ? x : value;
 }
 
 float CONST_FUNCTION __sp_libm_cosf(float x)
 {
-    int quadrant;
-    float r = reduce(x, &quadrant);
-    return sine_of(r, quadrant + 1);
+    reduced part = reduce(x);
+    return sine_of(part.x, as_int(part.y) + 1);
 }
 
 float CONST_FUNCTION __sp_libm_tanf(float x)
 {
-    int quadrant;
-    float r = reduce(x, &quadrant);
-    float z = r * r;
+    reduced part = reduce(x);
+    float r = part.x, z = r * r;
     float sine = sine_part(r, z), cosine = cosine_part(z);
-    float value = quadrant & 1 ? -cosine / sine : sine / cosine;
+    bool odd = as_int(part.y) & 1;
+    float value = (odd ? -cosine : sine) / (odd ? sine : cosine);
     return x == 0 ? x : value;
 }
 

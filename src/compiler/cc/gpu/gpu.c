@@ -24,6 +24,9 @@
 /* Work-items that a multiprocessor runs in step. */
 #define WARP 32u
 
+/* Makes equal calls of pure functions one. */
+#define MERGING "function(sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,gvn)"
+
 #define LIBM_PREFIX "__sp_libm_"
 #define NATIVE_PREFIX SP_TARGET_PREFIX "native_"
 
@@ -210,8 +213,8 @@ static enum sp_cc_status link_library(struct work *work)
     return SP_CC_OK;
 }
 
-/* Everything but entries becomes part of them. */
-static bool inline_all(struct work *work, struct sp_cc_text *log)
+/* Everything but entries becomes part of them; what the library calls late, only with `late`. */
+static bool inline_all(struct work *work, bool late, struct sp_cc_text *log)
 {
     LLVMAttributeIndex at = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
     unsigned always = LLVMGetEnumAttributeKindForName("alwaysinline", 12);
@@ -223,9 +226,11 @@ static bool inline_all(struct work *work, struct sp_cc_text *log)
             is_entry |= f == work->entries[i].function;
         if (is_entry || !sp_ir_is_definition(f))
             continue;
+        LLVMSetLinkage(f, LLVMInternalLinkage);
+        if (!late && LLVMGetEnumAttributeAtIndex(f, at, never))
+            continue;
         LLVMRemoveEnumAttributeAtIndex(f, at, never);
         LLVMRemoveEnumAttributeAtIndex(f, at, none);
-        LLVMSetLinkage(f, LLVMInternalLinkage);
         LLVMAddAttributeAtIndex(f, at, LLVMCreateEnumAttribute(work->context, always, 0));
     }
     return run(work, "always-inline,globaldce", log);
@@ -252,7 +257,7 @@ static enum sp_cc_status make_entries(struct work *work, struct sp_cc_text *log)
         sp_gpu_add_entry(work->module, LLVMGetNamedFunction(work->module, info->name), info, entry);
     }
     sp_gpu_add_globals_entry(work->module, &work->entries[work->num_kernels]);
-    if (!inline_all(work, log))
+    if (!inline_all(work, true, log))
         return SP_CC_INTERNAL;
     for (size_t i = 0; i <= work->num_kernels; i++) {
         struct sp_gpu_entry *entry = &work->entries[i];
@@ -315,7 +320,7 @@ static enum sp_cc_status generate(struct work *work, struct sp_cc_text *image,
         status = link_library(work);
     if (status != SP_CC_OK)
         return status;
-    if (!inline_all(work, log))
+    if (!inline_all(work, false, log) || !run(work, MERGING, log) || !inline_all(work, true, log))
         return SP_CC_INTERNAL;
     sp_ir_dump(work->module, "gpu-entries");
     if (sp_cc_module_is_broken(work->module, "after making entries", log))
