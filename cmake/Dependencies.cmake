@@ -9,6 +9,9 @@ pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 find_path(OPENCL_INCLUDE_DIR CL/cl_icd.h REQUIRED)
 find_library(OPENCL_LOADER OpenCL REQUIRED)
 
+# For the lines in the checking mode's reports; without it they name offsets.
+find_path(SP_LIBDW_INCLUDE_DIR elfutils/libdwfl.h)
+
 # The compiler process only: the library itself links none of it.
 find_program(SP_LLVM_CONFIG llvm-config-19 REQUIRED)
 find_program(SP_CLANG clang-19 REQUIRED)

@@ -7,6 +7,7 @@
 #include "api/destructor.h"
 #include "api/device.h"
 #include "api/info.h"
+#include "runtime/check_report.h"
 #include "runtime/context.h"
 #include "util/alloc.h"
 
@@ -142,6 +143,7 @@ cl_int CL_API_CALL clReleaseContext(cl_context context)
 {
     if (!sp_object_is(context, SP_OBJECT_CONTEXT))
         return CL_INVALID_CONTEXT;
+    sp_check_report_flush(); /* its callback is called while there is a context */
     sp_object_release(&context->object);
     return CL_SUCCESS;
 }

@@ -265,6 +265,7 @@ static cl_int enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_comman
             memcpy(command->extra, kernel->arg_block, args_bytes);
     }
     command->has_work = !is_empty;
+    command->kernel_name = kernel->info->name;
     if (queue->context->is_shared && !is_empty)
         touch_ranges(command, kernel);
     return sp_command_enqueue(command, num_events, events, false, event);
@@ -370,8 +371,10 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueNativeKernel(
         size_t place = (size_t)((uintptr_t)args_mem_loc[i] - (uintptr_t)args);
         void *address = mem_list[i] ? mem_list[i]->address : NULL;
         memcpy((unsigned char *)command->extra + place, &address, sizeof(address));
-        if (mem_list[i])
-            sp_command_use(command, &mem_list[i]->object);
+        if (!mem_list[i])
+            continue;
+        sp_command_use(command, &mem_list[i]->object);
+        sp_command_touch(command, address, mem_list[i]->size, SP_ACCESS_READ_WRITE);
     }
     command->work.kind = SP_WORK_CALL;
     command->work.call.function = user_func;

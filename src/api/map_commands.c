@@ -137,6 +137,7 @@ static cl_int map_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
 
     sp_command_use(command, &buffer->object);
     command->is_for_host = true;
+    command->is_in_place = !has_own_bytes(buffer);
     /* What the host writes behind its own pointer comes with the unmap. */
     sp_command_touch(command, bytes, size,
                      has_own_bytes(buffer) ? SP_ACCESS_READ : sp_map_access(flags));

@@ -10,6 +10,7 @@
 #include "api/info.h"
 #include "api/range.h"
 #include "runtime/queue.h"
+#include "svm/check.h"
 #include "svm/coherence.h"
 #include "svm/heap.h"
 #include "util/alloc.h"
@@ -149,7 +150,7 @@ static cl_int attach_bytes(cl_mem buffer, void *host_ptr)
         /* Devices with memory of their own reach only the window: there the buffer has bytes of its own, and
          * those behind the host pointer are brought up to date by mapping (the specification lets an
          * implementation cache them). */
-        if (buffer->uses_svm || !buffer->context->is_shared)
+        if (buffer->uses_svm || !buffer->context->is_distributed)
             return CL_SUCCESS;
     }
     buffer->address =
@@ -159,7 +160,11 @@ static cl_int attach_bytes(cl_mem buffer, void *host_ptr)
         return CL_MEM_OBJECT_ALLOCATION_FAILURE;
     buffer->owns_address = true;
     if (host_ptr) {
+        if (sp_check_is_on)
+            sp_check_allow(buffer->address);
         memcpy(buffer->address, host_ptr, buffer->size);
+        if (sp_check_is_on)
+            sp_check_disallow(buffer->address);
         sp_region_written(buffer->context->arena, buffer->address, buffer->size);
     }
     return CL_SUCCESS;

@@ -17,10 +17,6 @@
 #include "runtime/context.h"
 #include "runtime/object.h"
 
-/* Among the flags of a region (svm/heap.h): it holds a buffer and is no SVM allocation.
- * cl_svm_mem_flags end far below. */
-#define SP_REGION_IS_BUFFER (UINT64_C(1) << 63)
-
 /* What forbids the host to read, and to write, a buffer. */
 #define SP_NO_HOST_READ_FLAGS ((cl_mem_flags)(CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS))
 #define SP_NO_HOST_WRITE_FLAGS ((cl_mem_flags)(CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS))

@@ -215,7 +215,7 @@ cl_int CL_API_CALL clEnqueueSVMMap(cl_command_queue command_queue, cl_bool block
         sp_command_create(command_queue, CL_COMMAND_SVM_MAP, num_events_in_wait_list, 0, 0);
     if (!command)
         return CL_OUT_OF_HOST_MEMORY;
-    command->is_for_host = true;
+    command->is_for_host = command->is_in_place = true;
     sp_command_touch(command, svm_ptr, size, sp_map_access(flags));
     return sp_command_enqueue(command, num_events_in_wait_list, event_wait_list, blocking_map,
                               event);

@@ -48,9 +48,6 @@
 #define MAX_THREADS 8u
 #define THREAD_STACK_BYTES (512u << 10)
 
-/* Marks the region of program-scope variables as none of the application's (api/mem.h). */
-#define REGION_FLAGS (UINT64_C(1) << 63)
-
 enum unit_state { UNIT_WAITING, UNIT_RUNNING, UNIT_READY, UNIT_FAILED };
 
 struct variant;
@@ -541,7 +538,7 @@ static int get_globals(struct sp_executable *executable, unsigned root, struct s
     *globals = atomic_load_explicit(&executable->globals[root], memory_order_relaxed);
     if (!*globals) {
         size_t bytes = executable->program.info->globals_bytes;
-        *globals = sp_arena_alloc(executable->context->arena, bytes, 0, REGION_FLAGS,
+        *globals = sp_arena_alloc(executable->context->arena, bytes, 0, SP_REGION_IS_BUFFER,
                                   SP_PATH_HOME);
         if (*globals) {
             memset(*globals, 0, bytes);

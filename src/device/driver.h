@@ -189,6 +189,9 @@ struct sp_device_ops {
     uint32_t (*numa_units)(struct sp_device *device, uint32_t node);
 };
 
+/* A longer name is cut. */
+#define SP_FAULT_NAME_BYTES 96u
+
 struct sp_device {
     const struct sp_device_ops *ops;
     struct sp_device_info info;
@@ -198,6 +201,11 @@ struct sp_device {
      * device's process has died, before any of its works is finished with -EIO. From its return on
      * the device accepts works again, with nothing bound and all memory of it gone. */
     void (*lost)(struct sp_device *device, const char *reason);
+    /* Set before `lost` where a kernel's access was the reason: the address (else 0), and the kernel's name. */
+    struct {
+        uint64_t address;
+        char kernel[SP_FAULT_NAME_BYTES];
+    } fault;
 };
 
 /* A driver finds its devices once. They live as long as the process. */

@@ -16,8 +16,10 @@
 
 #include "runtime/command_internal.h"
 #include "runtime/context.h"
+#include "svm/check.h"
 #include "svm/trace.h"
 #include "util/alloc.h"
+#include "util/symbol.h"
 #include "util/time.h"
 
 /* long16 arguments in an argument block (OpenCL C 3.0, 6.3.5). */
@@ -91,6 +93,8 @@ struct sp_command *sp_command_create(cl_command_queue queue, cl_command_type typ
     command->max_dependencies = (unsigned)dependencies;
     command->uses = (struct sp_object **)(command->dependencies + dependencies);
     command->max_uses = max_uses;
+    if (sp_check_is_on)
+        command->site = sp_symbol_caller();
     if (extra_bytes) {
         uintptr_t end = (uintptr_t)(command->uses + max_uses);
         command->extra = (void *)((end + EXTRA_ALIGN - 1) & ~(uintptr_t)(EXTRA_ALIGN - 1));
@@ -292,6 +296,8 @@ static void end_command(struct ending *ending, struct sp_command *command, cl_in
 
     if (sp_trace_is_on)
         trace_command(command, status);
+    if (sp_check_is_on && command->check)
+        sp_check_end(command->check, &command->coherence, command->is_in_place && status >= 0);
     sp_coherence_end(&command->coherence, status >= 0);
     drop_uses(command);
     if (command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE) {
@@ -425,6 +431,16 @@ static void ranges_ready(struct sp_coherence *coherence)
     start_ready(&ending);
 }
 
+static void begin_check(struct sp_command *command, const struct sp_device *device)
+{
+    const struct sp_check_actor actor = {.what = name_of(command->event.type),
+                                         .kernel = command->kernel_name,
+                                         .device = device->info.name,
+                                         .site = command->site};
+    command->check =
+        sp_check_begin(&command->coherence, device->agent, &actor, command->has_work);
+}
+
 /* Whether the command's ranges are current; if not yet, the command goes on when they are. */
 static bool begin_ranges(struct sp_command *command)
 {
@@ -436,6 +452,8 @@ static bool begin_ranges(struct sp_command *command)
     command->coherence.is_strict = !command->has_work;
     command->coherence.is_map =
         command->event.type == CL_COMMAND_SVM_MAP || command->event.type == CL_COMMAND_MAP_BUFFER;
+    if (sp_check_is_on)
+        begin_check(command, device);
     sp_coherence_begin(&command->coherence, context->arena, device->agent);
     return atomic_exchange_explicit(&command->begin_state, READY_GOES_ON, memory_order_acq_rel) ==
            BEGIN_GOES_ON;

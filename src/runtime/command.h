@@ -30,6 +30,8 @@ struct sp_command {
     bool is_for_host;            /* without work: its ranges are made current for the host (a map) */
     bool is_outside;             /* the work touches memory that is in no region of the context */
     bool is_short_of_memory;     /* a range could not be noted */
+    bool is_in_place;            /* maps memory of the window itself */
+    const char *kernel_name;     /* of a kernel, which the command keeps; else NULL */
     bool is_barrier;             /* later commands of the queue wait for it */
     bool waits_for_all;          /* waits for every earlier command of the queue (no wait list) */
     /* Called after the work (or instead of it) with the command's status so far, before the event
@@ -43,6 +45,8 @@ struct sp_command {
     unsigned num_uses, max_uses;
     /* From here on: the runtime's own. */
     struct sp_coherence coherence; /* the ranges that it uses, in a context that shares memory */
+    struct sp_check_command *check; /* checking mode only; NULL otherwise */
+    const void *site;              /* likewise: where it was enqueued */
     atomic_int begin_state;        /* who goes on once all ranges are current: see command.c */
     atomic_uint waiting_for;     /* what has not ended of all it waits for, plus one while it is enqueued */
     atomic_int dependency_error; /* nonzero: an event of its wait list ended in error */

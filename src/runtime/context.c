@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "device/selection.h"
+#include "runtime/check_report.h"
+#include "svm/check.h"
 #include "svm/coherence.h"
 #include "svm/heap.h"
 #include "svm/trace.h"
@@ -38,6 +40,12 @@ static void destroy_device(struct sp_object *object)
     free(device);
 }
 
+static void add_agent(struct sp_device *device)
+{
+    sp_coherence_add_agent(device);
+    sp_check_add_agent(device);
+}
+
 /* Adds devices of one driver to the platform. */
 static int add_devices(struct _cl_platform_id *platform, struct sp_device **found, unsigned count)
 {
@@ -53,7 +61,7 @@ static int add_devices(struct _cl_platform_id *platform, struct sp_device **foun
         sp_object_init(&device->object, SP_OBJECT_DEVICE, keep);
         device->device = found[i];
         if (found[i]->info.own_memory)
-            sp_coherence_add_agent(found[i]);
+            add_agent(found[i]);
         platform->devices[platform->num_devices++] = device;
     }
     return 0;
@@ -83,8 +91,11 @@ static struct _cl_platform_id *create_platform(void)
         return NULL;
     sp_trace_init();
     int error = sp_window_init();
+    if (!error)
+        sp_check_init();
     for (size_t i = 0; !error && i < NUM_DRIVERS; i++)
         error = probe_driver(platform, drivers[i]);
+    sp_check_report_start();
     if (error) {
         for (cl_uint i = 0; i < platform->num_devices; i++)
             free(platform->devices[i]);
@@ -125,6 +136,7 @@ static void end_context(cl_context context)
         destructor->function(context, destructor->user_data);
         free(destructor);
     }
+    sp_check_report_remove(context);
     sp_arena_destroy(context->arena);
     for (cl_uint i = 0; i < context->num_devices; i++)
         sp_object_unreference(&context->devices[i]->object);
@@ -171,7 +183,8 @@ cl_int sp_context_create(cl_uint num_devices, const cl_device_id *devices,
         created->properties_count = properties_count;
     }
     for (cl_uint i = 0; i < num_devices; i++)
-        created->is_shared |= devices[i]->device->info.own_memory;
+        created->is_distributed |= devices[i]->device->info.own_memory;
+    created->is_shared = created->is_distributed || sp_check_is_on;
     if (sp_arena_create(created->is_shared, &created->arena))
         goto err;
 
@@ -184,6 +197,7 @@ cl_int sp_context_create(cl_uint num_devices, const cl_device_id *devices,
         created->devices[i] = devices[i];
         sp_object_reference(&devices[i]->object);
     }
+    sp_check_report_add(created);
     *context = created;
     return CL_SUCCESS;
 

@@ -10,6 +10,10 @@
 #include "runtime/callback.h"
 #include "runtime/object.h"
 
+/* Among the flags of a region (svm/heap.h): it is no SVM allocation, but a buffer, or the library's own.
+ * cl_svm_mem_flags end far below. */
+#define SP_REGION_IS_BUFFER (UINT64_C(1) << 63)
+
 struct sp_arena;
 
 struct _cl_platform_id {
@@ -51,7 +55,9 @@ struct _cl_context {
     pthread_mutex_t lock;                  /* of destructors */
     struct sp_destructor *destructors;     /* newest first: called in this order */
     struct sp_arena *arena;                /* where the context's SVM and buffers come from */
-    bool is_shared;                        /* a device has memory of its own */
+    bool is_distributed;                   /* a device has memory of its own */
+    bool is_shared;                        /* regions have directories: distributed, or checked */
+    cl_context next_checked;               /* checking mode only: check_report.c's */
     struct sp_callback_job ending;         /* a shared context ends on the callback thread */
 };
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "svm/check.h"
 #include "svm/coherence.h"
 #include "svm/heap.h"
 #include "svm/region.h"
@@ -111,6 +112,8 @@ static void destroy_region(struct sp_region *region)
 {
     if (!region)
         return;
+    if (sp_check_is_on)
+        sp_check_region_ended(region);
     sp_watched_maps_drop(region);
     sp_directory_finish(&region->directory);
     pthread_mutex_destroy(&region->lock);
@@ -121,7 +124,9 @@ static void destroy_span(struct sp_span *span)
 {
     if (span->is_shared)
         sp_coherence_unbind(span);
-    sp_window_give_back(span);
+    bool is_kept = sp_check_is_on && span->is_shared && sp_check_keep(span);
+    if (!is_kept)
+        sp_window_give_back(span);
     for (uint32_t i = 0; span->blocks && i < span->capacity; i++)
         destroy_region(span->blocks[i].region);
     destroy_region(span->region);
@@ -373,6 +378,7 @@ void *sp_arena_alloc(struct sp_arena *arena, size_t bytes, size_t alignment, uin
     }
     struct sp_region *region = NULL;
     if (arena->is_shared) {
+        room = sp_check_room(room);
         region = create_region(arena, bytes, flags, path);
         if (!region)
             return NULL;
@@ -386,6 +392,8 @@ void *sp_arena_alloc(struct sp_arena *arena, size_t bytes, size_t alignment, uin
         destroy_region(region);
     else if (sp_trace_is_on)
         trace_allocation(start, bytes);
+    if (sp_check_is_on && region && start)
+        sp_check_allocated(region);
     return start;
 }
 
@@ -397,8 +405,9 @@ static struct sp_span *free_block(struct sp_arena *arena, struct sp_span *slab, 
         remove_span(&arena->spans, slab);
         push_span(&class->open, slab);
     }
-    destroy_region(slab->blocks[index].region);
-    slab->blocks[index].region = NULL;
+    struct sp_region *region = slab->blocks[index].region;
+    slab->blocks[index].region = NULL; /* first: the checking mode must not find what has ended */
+    destroy_region(region);
     slab->blocks[index].bytes = 0;
     slab->blocks[index].next_free = slab->first_free;
     slab->first_free = index + 1;

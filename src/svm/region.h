@@ -12,6 +12,7 @@
 #include "svm/directory.h"
 #include "svm/heap.h"
 
+struct sp_check_region;
 struct sp_copy;
 struct sp_span;
 struct sp_watched_map;
@@ -27,6 +28,7 @@ struct sp_region {
      * need it; it ends with the last one once freed. */
     atomic_uint uses;
     bool is_freed; /* under the arena's lock */
+    struct sp_check_region *check; /* checking mode only, and under its lock: check.c's; or NULL */
     /* Under the region's lock. */
     pthread_mutex_t lock;
     struct sp_directory directory; /* private path only */

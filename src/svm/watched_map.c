@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "svm/check.h"
 #include "svm/hostwatch.h"
 #include "svm/region.h"
 #include "svm/trace.h"
@@ -35,8 +36,8 @@ static size_t page_bytes(void)
 
 bool sp_watched_map_begin(struct sp_region *region, uint64_t first, uint64_t end)
 {
-    /* Only a region with pages of its own, and from a page's start. */
-    if (region->span->blocks || first % page_bytes() || end - first < WATCH_MIN_BYTES ||
+    /* Only a region with pages of its own, and from a page's start; and not two watchers at once. */
+    if (sp_check_is_on || region->span->blocks || first % page_bytes() || end - first < WATCH_MIN_BYTES ||
         sp_hostwatch_init() == SP_HOSTWATCH_NONE)
         return false;
     pthread_mutex_lock(&region->lock);
@@ -94,6 +95,8 @@ void sp_watched_map_end(struct sp_arena *arena, const void *address)
     if (!region)
         return;
     uint64_t first = (uint64_t)((const unsigned char *)address - region->start);
+    if (sp_check_is_on)
+        sp_check_unmapped(region, first);
     pthread_mutex_lock(&region->lock);
     struct sp_watched_map **link = &region->maps, *map;
     while (*link && (*link)->first != first)

@@ -270,15 +270,20 @@ int sp_window_take(struct sp_span *span, bool is_large)
     return error;
 }
 
-void sp_window_give_back(struct sp_span *span)
+void sp_window_retire(struct sp_span *span)
 {
     size_t first = (size_t)(span->start - window.start) / SP_GRANULE_BYTES;
-
     pthread_rwlock_wrlock(&window.lock);
     for (size_t i = 0; i < span->granules; i++)
         window.map[first + i] = NULL;
     pthread_rwlock_unlock(&window.lock);
+}
 
+void sp_window_give_back(struct sp_span *span)
+{
+    size_t first = (size_t)(span->start - window.start) / SP_GRANULE_BYTES;
+
+    sp_window_retire(span);
     close_pages(span, span->granules * SP_GRANULE_BYTES);
 
     pthread_rwlock_wrlock(&window.lock);

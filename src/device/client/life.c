@@ -479,6 +479,11 @@ static void describe_death(struct client_device *device, enum end end, int error
                                      : NULL;
     if (!work && end == END_LIMIT && table->first < table->next)
         work = table->works[table->first % SP_MAX_IN_FLIGHT];
+    device->device.fault.address = 0;
+    if (end == END_DEATH && number && work && work->kind == SP_WORK_KERNEL) {
+        device->device.fault.address = address;
+        snprintf(device->device.fault.kernel, SP_FAULT_NAME_BYTES, "%s", work->kernel.kernel->name);
+    }
     if (work && work->kind == SP_WORK_KERNEL)
         snprintf(doing, sizeof doing, "while running kernel '%.100s'", work->kernel.kernel->name);
     else if (work)

@@ -1,0 +1,436 @@
+/* See check_report.h. Findings are put in a list by whoever finds; a thread of its own takes them out, for it asks
+ * the loader and libdw for names, and calls the application: nothing of that may happen while a thread of the application
+ * waits in a touch, with whatever locks it holds. For the same reason text is written with write, not with stdio.
+ *
+ * Each finding is told once: the same kind from the same place in the program.
+ *
+ * Locks: one for the list, taken last; one for the contexts, held while a context's callback is called, so that
+ * the context does not end meanwhile. Contexts end on the callback thread where the mode is on, never inside a
+ * callback.
+ */
+#include "runtime/check_report.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "compiler/cpu_abi.h"
+#include "runtime/callback.h"
+#include "runtime/context.h"
+#include "svm/check.h"
+#include "util/alloc.h"
+#include "util/symbol.h"
+#include "util/thread.h"
+
+/* Findings that wait, and places that were told of: more would be read by nobody. */
+#define MAX_WAITING 64u
+#define MAX_TOLD 512u
+
+#define TEXT_BYTES 2048u
+#define PLACE_BYTES 512u
+
+/* How long the end of the process waits for what was found just before, and a stop for the application's
+ * callback, which may need a lock that the stopped thread holds. */
+#define LAST_SECONDS 3
+
+struct waiting {
+    struct waiting *next;
+    struct sp_finding finding;
+};
+
+/* What makes two findings the same. */
+struct key {
+    uintptr_t kind, first, second;
+};
+
+struct keys {
+    struct key list[MAX_TOLD];
+    unsigned count;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    struct waiting *first, *last;
+    unsigned num_waiting; /* listed, or being told */
+    struct keys noted;
+    struct keys told; /* the thread's own */
+    pthread_mutex_t contexts_lock;
+    cl_context contexts;
+} reports = {.lock = PTHREAD_MUTEX_INITIALIZER,
+             .moved = PTHREAD_COND_INITIALIZER,
+             .contexts_lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Initial-exec: as in device/cpu/pool.c. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) bool is_teller;
+
+/* --- Once ------------------------------------------------------------------------------------------ */
+
+/* Adds a key: false where it was there. What does not fit any more counts as known. */
+static bool add_key(struct keys *keys, struct key key)
+{
+    for (unsigned i = 0; i < keys->count; i++)
+        if (!memcmp(&keys->list[i], &key, sizeof key))
+            return false;
+    if (keys->count == MAX_TOLD)
+        return false;
+    keys->list[keys->count++] = key;
+    return true;
+}
+
+static uintptr_t hash_name(const char *name)
+{
+    uintptr_t hash = 5381;
+    for (; *name; name++)
+        hash = hash * 33 + (unsigned char)*name;
+    return hash;
+}
+
+/* Before names are known. The word on top of the stack tells callers of the C library apart. */
+static struct key rough_key(const struct sp_finding *finding)
+{
+    struct key key = {.kind = (uintptr_t)finding->kind};
+    if (finding->actor.what[0]) {
+        key.first = (uintptr_t)finding->actor.site ^ hash_name(finding->actor.kernel);
+        key.second = finding->kind == SP_FINDING_AT_ONCE ? (uintptr_t)finding->other.site
+                                                         : (uintptr_t)finding->allocated_at;
+    }
+    if (finding->instruction) {
+        key.first = finding->instruction;
+        key.second = finding->num_words ? finding->stack[0] : 0;
+    }
+    return key;
+}
+
+static bool note_finding(const struct sp_finding *finding)
+{
+    bool is_new = false;
+    pthread_mutex_lock(&reports.lock);
+    if (reports.num_waiting < MAX_WAITING && add_key(&reports.noted, rough_key(finding))) {
+        struct waiting *waiting = sp_alloc(sizeof *waiting);
+        if (waiting) {
+            waiting->finding = *finding;
+            if (reports.last)
+                reports.last->next = waiting;
+            else
+                reports.first = waiting;
+            reports.last = waiting;
+            reports.num_waiting++;
+            is_new = true;
+            pthread_cond_broadcast(&reports.moved);
+        }
+    }
+    pthread_mutex_unlock(&reports.lock);
+    return is_new && sp_check_aborts;
+}
+
+/* --- Words ----------------------------------------------------------------------------------------- */
+
+struct text {
+    char bytes[TEXT_BYTES];
+    size_t length;
+};
+
+static void add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(struct text *text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int count = vsnprintf(text->bytes + text->length, TEXT_BYTES - text->length, format, arguments);
+    va_end(arguments);
+    if (count > 0)
+        text->length += (size_t)count;
+    if (text->length >= TEXT_BYTES)
+        text->length = TEXT_BYTES - 1;
+}
+
+static void add_place(struct text *text, const char *before, const void *address)
+{
+    char place[PLACE_BYTES];
+    if (!address)
+        return;
+    sp_symbol_describe(address, place, sizeof place);
+    add(text, "%s%s", before, place);
+}
+
+static bool is_buffer(const struct sp_finding *finding)
+{
+    return finding->flags & SP_REGION_IS_BUFFER;
+}
+
+static void add_region(struct text *text, const struct sp_finding *finding)
+{
+    size_t offset = finding->address - finding->start;
+    add(text, "\n    where: ");
+    if (finding->kind == SP_FINDING_AT_ONCE)
+        add(text, "from byte %zu of", offset);
+    else if (offset < finding->bytes)
+        add(text, "address %#zx, byte %zu of", (size_t)finding->address, offset);
+    else
+        add(text, "address %#zx, %zu bytes behind the end of", (size_t)finding->address,
+            offset - finding->bytes);
+    add(text, " the %s of %zu bytes at %#zx", is_buffer(finding) ? "buffer" : "SVM allocation",
+        finding->bytes, (size_t)finding->start);
+    add_place(text, is_buffer(finding) ? ", created in " : ", allocated in ",
+              finding->allocated_at);
+    add_place(text, ", freed in ", finding->freed_at);
+}
+
+static void add_actor(struct text *text, const struct sp_finding_actor *actor)
+{
+    if (actor->kernel[0])
+        add(text, "kernel '%s'", actor->kernel);
+    else
+        add(text, "a %s", actor->what);
+    if (actor->device[0])
+        add(text, " on %s", actor->device);
+    add_place(text, ", enqueued in ", actor->site);
+}
+
+/* Each the whole advice in one sentence. */
+static const char *fix_for(const struct sp_finding *finding)
+{
+    bool buffer = is_buffer(finding);
+    switch (finding->kind) {
+    case SP_FINDING_UNMAPPED:
+        if (finding->is_write)
+            return buffer ? "map the buffer with clEnqueueMapBuffer and CL_MAP_WRITE before writing, "
+                            "and unmap it before a command uses it"
+                          : "map the memory with clEnqueueSVMMap and CL_MAP_WRITE before writing, and "
+                            "unmap it before a command uses it";
+        return buffer ? "map the buffer with clEnqueueMapBuffer and CL_MAP_READ, and wait for that, "
+                        "before reading"
+                      : "map the memory with clEnqueueSVMMap and CL_MAP_READ, and wait for that, "
+                        "before reading";
+    case SP_FINDING_READ_ONLY:
+        return "add CL_MAP_WRITE to the flags of the map";
+    case SP_FINDING_FREED:
+        return buffer ? "release the buffer after its last use"
+                      : "free the memory after its last use: clSVMFree waits for nothing";
+    case SP_FINDING_AT_ONCE:
+        return finding->is_other_map
+                   ? "unmap the memory before the command, or let the command wait for the unmap's "
+                     "event"
+                   : "let one command wait for the other's event";
+    case SP_FINDING_UNDECLARED:
+        return "name the memory with clSetKernelExecInfo and CL_KERNEL_EXEC_INFO_SVM_PTRS before the "
+               "kernel is enqueued";
+    }
+    return "";
+}
+
+static void add_headline(struct text *text, const struct sp_finding *finding)
+{
+    const char *did = finding->is_write ? "wrote to" : "read";
+    bool is_kernel = finding->actor.what[0];
+    switch (finding->kind) {
+    case SP_FINDING_UNMAPPED:
+        add(text, "the host %s memory that is not mapped", did);
+        break;
+    case SP_FINDING_READ_ONLY:
+        add(text, "the host wrote to memory that is mapped for reading only");
+        break;
+    case SP_FINDING_FREED:
+        if (is_kernel)
+            add_actor(text, &finding->actor);
+        else
+            add(text, "the host");
+        add(text, " %s memory that was freed", is_kernel ? "used" : did);
+        break;
+    case SP_FINDING_AT_ONCE:
+        add(text, "memory is used twice at once: by ");
+        add_actor(text, &finding->actor);
+        add(text, ", which %s it, and by ", finding->is_write ? "writes" : "reads");
+        if (finding->is_other_map)
+            add(text, "the host, which has it mapped");
+        else
+            add_actor(text, &finding->other);
+        break;
+    case SP_FINDING_UNDECLARED:
+        add_actor(text, &finding->actor);
+        add(text, " followed a pointer to memory that was not declared");
+        break;
+    }
+}
+
+/* --- Telling --------------------------------------------------------------------------------------- */
+
+/* What touched was a kernel on the CPU device: then it is no matter of the host's. */
+static void blame_kernel(struct sp_finding *finding, const void *culprit)
+{
+    static const char prefix[] = SP_CPU_KERNEL_SYMBOL_PREFIX;
+    char name[SP_CHECK_NAME_BYTES];
+    sp_symbol_name(culprit, name, sizeof name);
+    const char *kernel = strncmp(name, prefix, sizeof prefix - 1) ? name : name + sizeof prefix - 1;
+    if (strcmp(finding->actor.kernel, kernel)) /* another one was under way, too */
+        finding->actor = (struct sp_finding_actor){0};
+    snprintf(finding->actor.what, sizeof finding->actor.what, "kernel");
+    snprintf(finding->actor.kernel, sizeof finding->actor.kernel, "%s", kernel);
+    if (finding->kind != SP_FINDING_FREED)
+        finding->kind = SP_FINDING_UNDECLARED;
+}
+
+static void write_all(const char *bytes, size_t count)
+{
+    while (count > 0) {
+        ssize_t written = write(STDERR_FILENO, bytes, count);
+        if (written <= 0)
+            return;
+        bytes += written;
+        count -= (size_t)written;
+    }
+}
+
+static void tell_context(const struct sp_arena *arena, const char *message)
+{
+    pthread_mutex_lock(&reports.contexts_lock);
+    cl_context context = reports.contexts;
+    while (context && context->arena != arena)
+        context = context->next_checked;
+    /* An application that has let go of the context may have let go of what its callback needs. */
+    if (context && sp_object_handles(&context->object) > 0)
+        sp_context_report(context, message);
+    pthread_mutex_unlock(&reports.contexts_lock);
+}
+
+struct last_words {
+    struct sp_callback_job job;
+    const struct sp_arena *arena;
+    const char *message;
+    bool is_done;
+};
+
+static void say_last_words(struct sp_callback_job *job)
+{
+    struct last_words *words = (struct last_words *)((char *)job - offsetof(struct last_words, job));
+    tell_context(words->arena, words->message);
+    pthread_mutex_lock(&reports.lock);
+    words->is_done = true;
+    pthread_cond_broadcast(&reports.moved);
+    pthread_mutex_unlock(&reports.lock);
+}
+
+static struct timespec last_moment(void)
+{
+    struct timespec moment;
+    clock_gettime(CLOCK_REALTIME, &moment);
+    moment.tv_sec += LAST_SECONDS;
+    return moment;
+}
+
+static void stop(const struct sp_arena *arena, const char *message)
+{
+    static struct last_words words;
+    struct timespec moment = last_moment();
+    words = (struct last_words){.arena = arena, .message = message};
+    words.job.run = say_last_words;
+    if (sp_callback_start() == 0) {
+        sp_callback_post(&words.job);
+        pthread_mutex_lock(&reports.lock);
+        while (!words.is_done &&
+               pthread_cond_timedwait(&reports.moved, &reports.lock, &moment) == 0)
+            ;
+        pthread_mutex_unlock(&reports.lock);
+    }
+    abort();
+}
+
+static void tell(struct sp_finding *finding)
+{
+    static struct text text; /* the thread's own */
+    const void *culprit = NULL;
+    if (finding->instruction)
+        culprit = sp_symbol_culprit(finding->instruction, finding->stack, finding->num_words);
+    if (culprit && sp_symbol_owner(culprit) == SP_SYMBOL_KERNEL)
+        blame_kernel(finding, culprit);
+    else if (finding->instruction)
+        finding->actor = (struct sp_finding_actor){0};
+    struct key key = rough_key(finding);
+    if (culprit) {
+        key.first = (uintptr_t)culprit;
+        key.second = 0;
+    }
+    if (!add_key(&reports.told, key))
+        return;
+    text.length = 0;
+    add(&text, "samepage check: ");
+    add_headline(&text, finding);
+    if (!finding->actor.what[0])
+        add_place(&text, ", in ", culprit ? culprit : (const void *)finding->instruction);
+    add_region(&text, finding);
+    add(&text, "\n    fix: %s\n", fix_for(finding));
+    write_all(text.bytes, text.length);
+    text.bytes[text.length - 1] = 0; /* the callback gets no end of line */
+    if (sp_check_aborts)
+        stop(finding->arena, text.bytes);
+    tell_context(finding->arena, text.bytes);
+}
+
+static void *tell_findings(void *unused)
+{
+    (void)unused;
+    is_teller = true;
+    pthread_mutex_lock(&reports.lock);
+    for (;;) {
+        while (!reports.first)
+            pthread_cond_wait(&reports.moved, &reports.lock);
+        struct waiting *waiting = reports.first;
+        reports.first = waiting->next;
+        if (!reports.first)
+            reports.last = NULL;
+        pthread_mutex_unlock(&reports.lock);
+        tell(&waiting->finding);
+        free(waiting);
+        pthread_mutex_lock(&reports.lock);
+        reports.num_waiting--;
+        pthread_cond_broadcast(&reports.moved);
+    }
+    return NULL;
+}
+
+void sp_check_report_flush(void)
+{
+    struct timespec moment = last_moment();
+    if (!sp_check_is_on || is_teller) /* off, or a forked child: its parent has the thread */
+        return;
+    pthread_mutex_lock(&reports.lock);
+    while (reports.num_waiting &&
+           pthread_cond_timedwait(&reports.moved, &reports.lock, &moment) == 0)
+        ;
+    pthread_mutex_unlock(&reports.lock);
+}
+
+void sp_check_report_start(void)
+{
+    if (!sp_check_is_on || sp_thread_start_detached(tell_findings, NULL, 0))
+        return;
+    atexit(sp_check_report_flush);
+    sp_check_found = note_finding;
+}
+
+void sp_check_report_add(cl_context context)
+{
+    if (!sp_check_is_on)
+        return;
+    pthread_mutex_lock(&reports.contexts_lock);
+    context->next_checked = reports.contexts;
+    reports.contexts = context;
+    pthread_mutex_unlock(&reports.contexts_lock);
+}
+
+void sp_check_report_remove(cl_context context)
+{
+    if (!sp_check_is_on)
+        return;
+    pthread_mutex_lock(&reports.contexts_lock);
+    cl_context *link = &reports.contexts;
+    while (*link && *link != context)
+        link = &(*link)->next_checked;
+    if (*link)
+        *link = context->next_checked;
+    pthread_mutex_unlock(&reports.contexts_lock);
+}

@@ -1,0 +1,79 @@
+/* What the checking mode's files share: check.c (regions, touches, what was freed), check_use.c (commands and maps)
+ * and check_forgive.c (mapping on touch). Nobody else includes this.
+ *
+ * All of it is under sp_check_lock.
+ */
+#ifndef SP_SVM_CHECK_INTERNAL_H
+#define SP_SVM_CHECK_INTERNAL_H
+
+#include <pthread.h>
+
+#include "svm/check.h"
+#include "svm/check_watch.h"
+#include "svm/coherence.h"
+#include "svm/region.h"
+
+/* A map of the host's, in force. */
+struct check_map {
+    struct check_map *next;
+    uint64_t first, end; /* bytes of the region */
+    bool may_write;
+};
+
+/* One range that a command under way uses. */
+struct check_use {
+    struct check_use *next; /* of the region */
+    struct sp_check_command *command;
+    struct sp_region *region; /* the command holds a use of it */
+    uint64_t first, end;
+    bool is_write;
+    bool is_guess;     /* by what might be reached, not by what the code says */
+    bool is_contended; /* somebody else used the region meanwhile */
+};
+
+struct sp_check_command {
+    struct sp_check_command *next, *previous; /* of all under way, newest first */
+    struct sp_finding_actor actor;
+    uint32_t agent;
+    bool has_work;
+    unsigned count;
+    struct check_use uses[];
+};
+
+struct sp_check_region {
+    struct sp_region *region;
+    const void *allocated_at;
+    size_t watched_bytes; /* whole pages from the region's start on; 0: its accesses are not watched */
+    struct check_map *maps;
+    struct check_use *uses;
+    unsigned allowed; /* commands that run in this process, and the library itself */
+    bool is_open;     /* pages outside of maps may be open */
+};
+
+extern pthread_mutex_t sp_check_lock;
+
+/* What the host may do with a page that holds byte `offset`, by its maps alone. */
+enum check_right { CHECK_NOTHING, CHECK_READ, CHECK_WRITE };
+
+/* Brings pages of [first, end) to what maps allow, which outside of them is nothing. `is_new`: pages that are to
+ * be open may not be entered yet. Nothing while somebody is allowed. */
+void sp_check_arrange(struct sp_check_region *check, uint64_t first, uint64_t end, bool is_new);
+
+/* The same for all of a region that may be open. */
+void sp_check_rearm(struct sp_check_region *check);
+
+/* Fills in what a finding says of a region. */
+void sp_check_describe_region(struct sp_finding *finding, const struct sp_region *region);
+
+/* The region, or the region that was, which holds `address`, for a finding; false: there is none. Sets
+ * freed_at and *was_freed for what was. */
+bool sp_check_describe_address(struct sp_finding *finding, uintptr_t address, bool *was_freed);
+
+/* Tells; true: the process is to stop. */
+bool sp_check_tell(const struct sp_finding *finding);
+
+/* check_forgive.c: makes a chunk of the region current for the host and opens it, at once or later. Called without the
+ * lock. */
+void sp_check_forgive(struct sp_arena *arena, const struct sp_touch *touch);
+
+#endif

@@ -1,0 +1,236 @@
+/* Commands and maps of the checking mode: who uses which bytes at a time, and what a device may reach. See
+ * check_internal.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/driver.h"
+#include "svm/check_internal.h"
+#include "util/alloc.h"
+
+static struct sp_check_command *newest_command;
+
+/* Who was told of a device's death before this. */
+static void (*tell_others_lost[SP_MAX_AGENTS])(struct sp_device *device, const char *reason);
+
+/* --- At once --------------------------------------------------------------------------------------- */
+
+static bool overlap(uint64_t first, uint64_t end, uint64_t other_first, uint64_t other_end)
+{
+    return first < other_end && other_first < end;
+}
+
+static void tell_at_once(const struct check_use *use, const struct sp_finding_actor *other,
+                         uint64_t other_first, bool is_other_map)
+{
+    struct sp_finding finding = {.kind = SP_FINDING_AT_ONCE,
+                                 .is_write = use->is_write,
+                                 .actor = use->command->actor,
+                                 .is_other_map = is_other_map};
+    sp_check_describe_region(&finding, use->region);
+    finding.address = finding.start + (use->first > other_first ? use->first : other_first);
+    if (other)
+        finding.other = *other;
+    sp_check_tell(&finding);
+}
+
+/* Looks for others that use the same bytes. What only might be used is left out: a program may well declare more
+ * than its kernel touches. */
+static void look_for_others(const struct check_use *use)
+{
+    const struct sp_check_region *check = use->region->check;
+    const struct sp_check_command *command = use->command;
+    bool is_map = !command->has_work;
+    for (struct check_use *other = check->uses; other; other = other->next) {
+        if (other->command == command)
+            continue;
+        other->is_contended = true;
+        if (other->is_guess || !(use->is_write || other->is_write) ||
+            (!other->command->has_work && is_map) ||
+            other->command->agent == command->agent ||
+            !overlap(use->first, use->end, other->first, other->end))
+            continue;
+        tell_at_once(use, &other->command->actor, other->first, false);
+        return;
+    }
+    for (const struct check_map *map = check->maps; map && !is_map; map = map->next)
+        if ((use->is_write || map->may_write) &&
+            overlap(use->first, use->end, map->first, map->end)) {
+            tell_at_once(use, NULL, map->first, true);
+            return;
+        }
+}
+
+/* --- Commands -------------------------------------------------------------------------------------- */
+
+static void name_actor(struct sp_finding_actor *named, const struct sp_check_actor *actor)
+{
+    snprintf(named->what, sizeof named->what, "%s", actor->what);
+    snprintf(named->kernel, sizeof named->kernel, "%s", actor->kernel ? actor->kernel : "");
+    snprintf(named->device, sizeof named->device, "%s", actor->device);
+    named->site = actor->site;
+}
+
+struct sp_check_command *sp_check_begin(struct sp_coherence *coherence, uint32_t agent,
+                                        const struct sp_check_actor *actor, bool has_work)
+{
+    struct sp_check_command *command =
+        sp_alloc(sizeof *command + coherence->count * sizeof(struct check_use));
+    if (!command)
+        return NULL;
+    name_actor(&command->actor, actor);
+    command->agent = agent;
+    command->has_work = has_work;
+    pthread_mutex_lock(&sp_check_lock);
+    command->next = newest_command;
+    if (newest_command)
+        newest_command->previous = command;
+    newest_command = command;
+    for (unsigned i = 0; i < coherence->count; i++) {
+        const struct sp_range_use *range = &coherence->ranges[i];
+        struct sp_check_region *check = range->region->check;
+        if (!check || range->region->path != SP_PATH_PRIVATE)
+            continue;
+        struct check_use *use = &command->uses[command->count++];
+        *use = (struct check_use){.command = command,
+                                  .region = range->region,
+                                  .first = range->first,
+                                  .end = range->end,
+                                  .is_write = range->access != SP_ACCESS_READ,
+                                  .is_guess = range->is_guess};
+        /* Before anything else: what the host does from here on is to be seen. */
+        sp_check_rearm(check);
+        if (!use->is_guess && (has_work || coherence->is_map))
+            look_for_others(use);
+        use->next = check->uses;
+        check->uses = use;
+        if (agent == SP_AGENT_HOST)
+            check->allowed++;
+    }
+    pthread_mutex_unlock(&sp_check_lock);
+    return command;
+}
+
+static void remove_use(struct check_use *use)
+{
+    struct check_use **link = &use->region->check->uses;
+    while (*link != use)
+        link = &(*link)->next;
+    *link = use->next;
+}
+
+/* Out of memory the range counts as not mapped, and what the host does there is reported for nothing: better than
+ * a map that fails. */
+static void add_map(struct check_use *use)
+{
+    struct check_map *map = sp_alloc(sizeof *map);
+    if (!map)
+        return;
+    map->first = use->first;
+    map->end = use->end;
+    map->may_write = use->is_write;
+    map->next = use->region->check->maps;
+    use->region->check->maps = map;
+    sp_check_arrange(use->region->check, map->first, map->end, true);
+}
+
+void sp_check_end(struct sp_check_command *command, struct sp_coherence *coherence, bool opens)
+{
+    if (!command)
+        return;
+    (void)coherence;
+    pthread_mutex_lock(&sp_check_lock);
+    if (command->previous)
+        command->previous->next = command->next;
+    else
+        newest_command = command->next;
+    if (command->next)
+        command->next->previous = command->previous;
+    for (unsigned i = 0; i < command->count; i++) {
+        struct check_use *use = &command->uses[i];
+        struct sp_check_region *check = use->region->check;
+        remove_use(use);
+        if (command->agent == SP_AGENT_HOST)
+            check->allowed--;
+        sp_check_rearm(check);
+        if (opens)
+            add_map(use);
+    }
+    pthread_mutex_unlock(&sp_check_lock);
+    free(command);
+}
+
+void sp_check_unmapped(struct sp_region *region, uint64_t first)
+{
+    struct check_map *ended = NULL;
+    pthread_mutex_lock(&sp_check_lock);
+    struct sp_check_region *check = region->check;
+    /* The newest that begins there; or that holds the place, where the program named another pointer than it was
+     * given. */
+    for (int pass = 0; check && !ended && pass < 2; pass++)
+        for (struct check_map **link = &check->maps; *link && !ended; link = &(*link)->next)
+            if (pass == 0 ? (*link)->first == first
+                          : (*link)->first < first && first < (*link)->end) {
+                ended = *link;
+                *link = ended->next;
+                break;
+            }
+    if (ended) {
+        sp_check_arrange(check, ended->first, ended->end, false);
+        sp_check_rearm(check);
+    }
+    pthread_mutex_unlock(&sp_check_lock);
+    free(ended);
+}
+
+/* --- Devices --------------------------------------------------------------------------------------- */
+
+static bool declares(const struct sp_check_command *command, uintptr_t start)
+{
+    for (unsigned i = 0; i < command->count; i++)
+        if ((uintptr_t)command->uses[i].region->start == start)
+            return true;
+    return false;
+}
+
+static void tell_kernel(const struct sp_check_command *command, uintptr_t address)
+{
+    struct sp_finding finding = {0};
+    bool was_freed;
+    if (!sp_check_describe_address(&finding, address, &was_freed) ||
+        (!was_freed && declares(command, finding.start)))
+        return;
+    finding.kind = was_freed ? SP_FINDING_FREED : SP_FINDING_UNDECLARED;
+    finding.actor = command->actor;
+    sp_check_tell(&finding);
+}
+
+/* The oldest of these kernels under way on a device: it runs one after another. */
+static const struct sp_check_command *find_kernel(uint32_t agent, const char *kernel)
+{
+    const struct sp_check_command *found = NULL;
+    for (const struct sp_check_command *command = newest_command; command; command = command->next)
+        if (command->agent == agent && !strcmp(command->actor.kernel, kernel))
+            found = command;
+    return found;
+}
+
+static void device_lost(struct sp_device *device, const char *reason)
+{
+    if (sp_check_is_on && device->fault.address) {
+        pthread_mutex_lock(&sp_check_lock);
+        const struct sp_check_command *command = find_kernel(device->agent, device->fault.kernel);
+        if (command)
+            tell_kernel(command, device->fault.address);
+        pthread_mutex_unlock(&sp_check_lock);
+    }
+    tell_others_lost[device->agent](device, reason);
+}
+
+void sp_check_add_agent(struct sp_device *device)
+{
+    if (!sp_check_is_on)
+        return;
+    tell_others_lost[device->agent] = device->lost;
+    device->lost = device_lost;
+}
