@@ -1,8 +1,10 @@
-/* See check_report.h. Findings are put in a list by whoever finds; a thread of its own takes them out, for it asks
- * the loader and libdw for names, and calls the application: nothing of that may happen while a thread of the application
- * waits in a touch, with whatever locks it holds. For the same reason text is written with write, not with stdio.
+/* See check_report.h. Findings are put in a list by whoever finds; a thread of its own takes them out, puts them
+ * into words and calls the application. Each is told once: the same kind from the same place in the program.
  *
- * Each finding is told once: the same kind from the same place in the program.
+ * Who touched waits until the words are written: so the code at fault is still loaded when its name is looked up,
+ * and where the program is to stop, it stops there. That thread may hold any lock of the application's and of the
+ * C library's: so text is written with write and not with stdio, the application's callback comes only after the
+ * wait, and the wait is limited.
  *
  * Locks: one for the list, taken last; one for the contexts, held while a context's callback is called, so that
  * the context does not end meanwhile. Contexts end on the callback thread where the mode is on, never inside a
@@ -32,8 +34,8 @@
 #define TEXT_BYTES 2048u
 #define PLACE_BYTES 512u
 
-/* How long the end of the process waits for what was found just before, and a stop for the application's
- * callback, which may need a lock that the stopped thread holds. */
+/* How long who touched waits for the words, the end of the process for what was found just before, and a stop for
+ * the application's callback, which may need a lock that the stopped thread holds. */
 #define LAST_SECONDS 3
 
 struct waiting {
@@ -56,6 +58,7 @@ static struct {
     pthread_cond_t moved;
     struct waiting *first, *last;
     unsigned num_waiting; /* listed, or being told */
+    uint64_t num_noted, num_written; /* ever */
     struct keys noted;
     struct keys told; /* the thread's own */
     pthread_mutex_t contexts_lock;
@@ -105,6 +108,23 @@ static struct key rough_key(const struct sp_finding *finding)
     return key;
 }
 
+static struct timespec last_moment(void)
+{
+    struct timespec moment;
+    clock_gettime(CLOCK_REALTIME, &moment);
+    moment.tv_sec += LAST_SECONDS;
+    return moment;
+}
+
+/* With the lock held. */
+static void wait_until_written(uint64_t number)
+{
+    struct timespec moment = last_moment();
+    while (reports.num_written < number &&
+           pthread_cond_timedwait(&reports.moved, &reports.lock, &moment) == 0)
+        ;
+}
+
 static bool note_finding(const struct sp_finding *finding)
 {
     bool is_new = false;
@@ -120,7 +140,10 @@ static bool note_finding(const struct sp_finding *finding)
             reports.last = waiting;
             reports.num_waiting++;
             is_new = true;
+            uint64_t number = ++reports.num_noted;
             pthread_cond_broadcast(&reports.moved);
+            if (finding->instruction)
+                wait_until_written(number);
         }
     }
     pthread_mutex_unlock(&reports.lock);
@@ -314,14 +337,6 @@ static void say_last_words(struct sp_callback_job *job)
     pthread_mutex_unlock(&reports.lock);
 }
 
-static struct timespec last_moment(void)
-{
-    struct timespec moment;
-    clock_gettime(CLOCK_REALTIME, &moment);
-    moment.tv_sec += LAST_SECONDS;
-    return moment;
-}
-
 static void stop(const struct sp_arena *arena, const char *message)
 {
     static struct last_words words;
@@ -339,9 +354,9 @@ static void stop(const struct sp_arena *arena, const char *message)
     abort();
 }
 
-static void tell(struct sp_finding *finding)
+/* Writes the words; false where the same was told of before. */
+static bool write_finding(struct sp_finding *finding, struct text *text)
 {
-    static struct text text; /* the thread's own */
     const void *culprit = NULL;
     if (finding->instruction)
         culprit = sp_symbol_culprit(finding->instruction, finding->stack, finding->num_words);
@@ -349,25 +364,39 @@ static void tell(struct sp_finding *finding)
         blame_kernel(finding, culprit);
     else if (finding->instruction)
         finding->actor = (struct sp_finding_actor){0};
+    if (finding->actor.what[0])
+        finding->instruction = 0; /* a kernel's reading and its writing are one matter */
     struct key key = rough_key(finding);
-    if (culprit) {
+    if (finding->instruction && culprit) {
         key.first = (uintptr_t)culprit;
         key.second = 0;
     }
     if (!add_key(&reports.told, key))
-        return;
-    text.length = 0;
-    add(&text, "samepage check: ");
-    add_headline(&text, finding);
+        return false;
+    text->length = 0;
+    add(text, "samepage check: ");
+    add_headline(text, finding);
     if (!finding->actor.what[0])
-        add_place(&text, ", in ", culprit ? culprit : (const void *)finding->instruction);
-    add_region(&text, finding);
-    add(&text, "\n    fix: %s\n", fix_for(finding));
-    write_all(text.bytes, text.length);
-    text.bytes[text.length - 1] = 0; /* the callback gets no end of line */
-    if (sp_check_aborts)
+        add_place(text, ", in ", culprit ? culprit : (const void *)finding->instruction);
+    add_region(text, finding);
+    add(text, "\n    fix: %s\n", fix_for(finding));
+    write_all(text->bytes, text->length);
+    text->bytes[text->length - 1] = 0; /* the callback gets no end of line */
+    return true;
+}
+
+static void tell(struct sp_finding *finding)
+{
+    static struct text text; /* the thread's own */
+    bool is_new = write_finding(finding, &text);
+    pthread_mutex_lock(&reports.lock);
+    reports.num_written++;
+    pthread_cond_broadcast(&reports.moved);
+    pthread_mutex_unlock(&reports.lock);
+    if (is_new && sp_check_aborts)
         stop(finding->arena, text.bytes);
-    tell_context(finding->arena, text.bytes);
+    else if (is_new)
+        tell_context(finding->arena, text.bytes);
 }
 
 static void *tell_findings(void *unused)

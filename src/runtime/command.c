@@ -446,7 +446,8 @@ static bool begin_ranges(struct sp_command *command)
 {
     cl_context context = command->event.context;
     struct sp_device *device = device_of(command);
-    if (!context->is_shared || (!command->coherence.count && !device->info.own_memory))
+    if (!context->is_shared ||
+        (!command->coherence.count && !device->info.own_memory && !sp_check_is_on))
         return true;
     command->coherence.ready = ranges_ready;
     command->coherence.is_strict = !command->has_work;

@@ -374,6 +374,7 @@ static bool tell_touch(struct sp_finding *finding, const struct sp_touch *touch)
 {
     finding->address = touch->address;
     finding->is_write = touch->is_write;
+    sp_check_name_host_kernel(&finding->actor);
     finding->num_words = sp_check_watch_locate(touch->thread, &finding->instruction,
                                                finding->stack, SP_CHECK_STACK_WORDS);
     return !sp_check_tell(finding);
@@ -414,7 +415,7 @@ static void touched(const struct sp_touch *touch)
             forgiving = region->arena;
     } else {
         const struct kept_span *kept = region ? NULL : find_kept(touch->address);
-        bool goes_on = true;
+        bool goes_on = true, may_write = !kept || touch->is_write;
         if (kept) {
             struct sp_finding finding = kept->was;
             finding.kind = SP_FINDING_FREED;
@@ -422,7 +423,7 @@ static void touched(const struct sp_touch *touch)
         }
         if (goes_on)
             sp_check_watch_open((void *)(uintptr_t)page_floor(touch->address),
-                                sp_check_page_bytes(), true);
+                                sp_check_page_bytes(), may_write);
     }
     pthread_mutex_unlock(&sp_check_lock);
     if (forgiving)

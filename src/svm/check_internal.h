@@ -69,6 +69,9 @@ void sp_check_describe_region(struct sp_finding *finding, const struct sp_region
  * freed_at and *was_freed for what was. */
 bool sp_check_describe_address(struct sp_finding *finding, uintptr_t address, bool *was_freed);
 
+/* Names the kernel that runs in this process now, the newest of several: what touched may be one. Or nothing. */
+void sp_check_name_host_kernel(struct sp_finding_actor *actor);
+
 /* Tells; true: the process is to stop. */
 bool sp_check_tell(const struct sp_finding *finding);
 

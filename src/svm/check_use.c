@@ -111,6 +111,15 @@ struct sp_check_command *sp_check_begin(struct sp_coherence *coherence, uint32_t
     return command;
 }
 
+void sp_check_name_host_kernel(struct sp_finding_actor *actor)
+{
+    const struct sp_check_command *command = newest_command;
+    while (command && (command->agent != SP_AGENT_HOST || !command->actor.kernel[0]))
+        command = command->next;
+    if (command)
+        *actor = command->actor;
+}
+
 static void remove_use(struct check_use *use)
 {
     struct check_use **link = &use->region->check->uses;

@@ -6,11 +6,14 @@
 #include <execinfo.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #ifdef SP_HAVE_LIBDW
+#include <dwarf.h>
+#include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #endif
 
@@ -130,6 +133,10 @@ static struct {
     __typeof__(dwfl_module_addrname) *addrname;
     __typeof__(dwfl_module_getsrc) *getsrc;
     __typeof__(dwfl_lineinfo) *lineinfo;
+    __typeof__(dwfl_module_addrdie) *addrdie;
+    __typeof__(dwarf_getscopes) *getscopes;
+    __typeof__(dwarf_tag) *tag;
+    __typeof__(dwarf_diename) *diename;
 } dw = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool find_function(const char *name, void *function)
@@ -154,7 +161,11 @@ static bool load_libdw(void)
                            find_function("dwfl_addrmodule", &dw.addrmodule) &&
                            find_function("dwfl_module_addrname", &dw.addrname) &&
                            find_function("dwfl_module_getsrc", &dw.getsrc) &&
-                           find_function("dwfl_lineinfo", &dw.lineinfo))) {
+                           find_function("dwfl_lineinfo", &dw.lineinfo) &&
+                           find_function("dwfl_module_addrdie", &dw.addrdie) &&
+                           find_function("dwarf_getscopes", &dw.getscopes) &&
+                           find_function("dwarf_tag", &dw.tag) &&
+                           find_function("dwarf_diename", &dw.diename))) {
             dlclose(dw.handle);
             dw.handle = NULL;
         }
@@ -162,7 +173,46 @@ static bool load_libdw(void)
     return dw.handle;
 }
 
-/* Function and line, into `text`: false where either is missing. The objects are listed anew each time: they
+/* As the language writes the name, where its runtime is there to tell. */
+static char *demangle(const char *name)
+{
+    char *(*function)(const char *, char *, size_t *, int *);
+    void *found = dlsym(RTLD_DEFAULT, "__cxa_demangle");
+    int status = 0;
+    memcpy(&function, &found, sizeof found);
+    return found && !strncmp(name, "_Z", 2) ? function(name, NULL, NULL, &status) : NULL;
+}
+
+static void describe(char *text, size_t size, const char *name, const char *file, int line,
+                     const Dl_info *info, const void *address)
+{
+    char *readable = demangle(name);
+    const char *shown = readable ? readable : name;
+    if (file)
+        snprintf(text, size, "%s (%s:%d)", shown, file, line);
+    else
+        snprintf(text, size, "%s (%s+0x%zx)", shown, base_name(info->dli_fname),
+                 (size_t)((const char *)address - (const char *)info->dli_fbase));
+    free(readable);
+}
+
+/* The innermost function of the source around an address, inlined or not, or NULL. */
+static const char *source_function(Dwfl_Module *module, Dwarf_Addr address)
+{
+    Dwarf_Addr bias;
+    Dwarf_Die *scopes = NULL;
+    const char *name = NULL;
+    Dwarf_Die *unit = dw.addrdie(module, address, &bias);
+    int count = unit ? dw.getscopes(unit, address - bias, &scopes) : 0;
+    for (int i = 0; i < count && !name; i++)
+        if (dw.tag(&scopes[i]) == DW_TAG_inlined_subroutine ||
+            dw.tag(&scopes[i]) == DW_TAG_subprogram)
+            name = dw.diename(&scopes[i]);
+    free(scopes);
+    return name;
+}
+
+/* Function and line, or offset, into `text`: false where not even the function is known. The objects are listed anew each time: they
  * come and go. */
 static bool describe_by_debug_information(const void *address, char *text, size_t size)
 {
@@ -176,14 +226,17 @@ static bool describe_by_debug_information(const void *address, char *text, size_
         Dwfl *dwfl = dw.begin(&callbacks);
         if (dwfl && !dw.proc_report(dwfl, getpid()) && !dw.report_end(dwfl, NULL, NULL)) {
             Dwfl_Module *module = dw.addrmodule(dwfl, (Dwarf_Addr)(uintptr_t)address);
-            const char *name = module ? dw.addrname(module, (Dwarf_Addr)(uintptr_t)address) : NULL;
+            const char *name = module ? source_function(module, (Dwarf_Addr)(uintptr_t)address) : NULL;
+            if (module && !name)
+                name = dw.addrname(module, (Dwarf_Addr)(uintptr_t)address);
             Dwfl_Line *line = module ? dw.getsrc(module, (Dwarf_Addr)(uintptr_t)address) : NULL;
             int number = 0;
             const char *file =
                 line ? dw.lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
-            is_found = name && file;
+            Dl_info info;
+            is_found = name && (file || (dladdr(address, &info) && info.dli_fname));
             if (is_found)
-                snprintf(text, size, "%s (%s:%d)", name, file, number);
+                describe(text, size, name, file, number, &info, address);
         }
         if (dwfl)
             dw.end(dwfl);

@@ -9,6 +9,9 @@ int main(void)
     cl_int error;
     char *svm = clSVMAlloc(setup.context, 0, 4096, 0);
     REQUIRE(svm != NULL);
+    CHECK_CL(clEnqueueSVMMap(setup.queue, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, svm, 4096, 0, NULL,
+                             NULL),
+             CL_SUCCESS);
     memset(svm, 1, 4096);
     cl_mem whole = clCreateBuffer(setup.context, CL_MEM_USE_HOST_PTR, 4096, svm, &error);
     REQUIRE_CL(error);
@@ -30,6 +33,7 @@ int main(void)
     CHECK_CL(clGetMemObjectInfo(copied, CL_MEM_USES_SVM_POINTER, sizeof uses, &uses, NULL),
              CL_SUCCESS);
     CHECK(uses == CL_FALSE);
+    CHECK_CL(clEnqueueSVMUnmap(setup.queue, svm, 0, NULL, NULL), CL_SUCCESS);
 
     cl_uint pattern = 0x0a0a0a0a;
     CHECK_CL(clEnqueueFillBuffer(setup.queue, inner, &pattern, 4, 0, 1024, 0, NULL, NULL),

@@ -27,7 +27,7 @@ int main(void)
     CHECK_CL(clEnqueueSVMMap(setup.queue, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, svm, BYTES, 0, NULL,
                              &map),
              CL_SUCCESS);
-    CHECK(check_status(map) > CL_COMPLETE && svm[0] == 50);
+    CHECK(check_status(map) > CL_COMPLETE);
     CHECK_CL(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
     CHECK_CL(clWaitForEvents(1, &map), CL_SUCCESS);
     CHECK(svm[0] == value);

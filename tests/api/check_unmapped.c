@@ -1,0 +1,165 @@
+/* The checking mode finds that the host touches memory that is not mapped: by loads and stores, through the C
+ * library, by system calls, behind an unmap; in SVM and in buffers; each once, with place, region and fix. */
+#include "check_run.h"
+
+enum { BYTES = 10000 };
+
+static struct run_setup setup;
+static volatile unsigned char *p;
+
+static void allocate(void)
+{
+    /* Where the reports say that the region comes from. */
+#line 1000 "allocated.c"
+    p = clSVMAlloc(setup.context, 0, BYTES, 0);
+    REQUIRE(p);
+}
+
+#line 2000 "touches.c"
+static RUN_TOUCH void store(void) { p[5000] = 1; }
+static RUN_TOUCH unsigned char load(void) { return p[16]; }
+static RUN_TOUCH void copy(void *to, size_t n) { memcpy(to, (void *)p, n); }
+static RUN_TOUCH ssize_t call(int f) { return read(f, (void *)p, 100); }
+#line 27 "check_unmapped.c"
+
+static void CL_CALLBACK notify(const char *message, const void *info, size_t size, void *data)
+{
+    (void)info;
+    (void)size;
+    (void)data;
+    printf("NOTIFIED %s\n", message);
+    fflush(stdout);
+}
+
+static void scenario(const char *name)
+{
+    bool is_told = !strcmp(name, "told");
+    run_setup_with(&setup, is_told ? notify : NULL);
+    allocate();
+    if (!strcmp(name, "store") || is_told) {
+        for (int i = 0; i < 5; i++)
+            store();
+        CHECK(p[5000] == 1);
+    } else if (!strcmp(name, "load")) {
+        load();
+    } else if (!strcmp(name, "copy")) {
+        static unsigned char bytes[BYTES];
+        copy(bytes, (size_t)getpid() % 5 + 3000);
+    } else if (!strcmp(name, "call")) {
+        int zero = open("/dev/zero", O_RDONLY);
+        CHECK(call(zero) == 100);
+        close(zero);
+    } else if (!strcmp(name, "behind")) {
+        run_map(&setup, CL_MAP_WRITE, (void *)p, BYTES);
+        store();
+        run_unmap(&setup, (void *)p);
+        store();
+    } else if (!strcmp(name, "part")) {
+        /* Only some pages are mapped; load() is on another one than store(). */
+        run_map(&setup, CL_MAP_READ | CL_MAP_WRITE, (void *)(p + 4096), 4096);
+        store();
+        load();
+        run_unmap(&setup, (void *)(p + 4096));
+    } else if (!strcmp(name, "buffer")) {
+        cl_int error;
+        cl_mem buffer = clCreateBuffer(setup.context, 0, BYTES, NULL, &error);
+        REQUIRE_CL(error);
+        clSVMFree(setup.context, (void *)p);
+        p = clEnqueueMapBuffer(setup.queues[0], buffer, CL_TRUE, CL_MAP_WRITE, 0, BYTES, 0, NULL,
+                               NULL, &error);
+        REQUIRE_CL(error);
+        store();
+        CHECK_CL(clEnqueueUnmapMemObject(setup.queues[0], buffer, (void *)p, 0, NULL, NULL),
+                 CL_SUCCESS);
+        CHECK_CL(clFinish(setup.queues[0]), CL_SUCCESS);
+        load();
+        CHECK_CL(clReleaseMemObject(buffer), CL_SUCCESS);
+        p = NULL;
+    } else if (!strcmp(name, "right")) {
+        run_map(&setup, CL_MAP_WRITE_INVALIDATE_REGION, (void *)p, BYTES);
+        memset((void *)p, 7, BYTES);
+        run_unmap(&setup, (void *)p);
+        run_map(&setup, CL_MAP_READ, (void *)p, BYTES);
+        run_map(&setup, CL_MAP_READ, (void *)p, 100);
+        CHECK(load() == 7);
+        run_unmap(&setup, (void *)p);
+        CHECK(p[9999] == 7);
+        run_unmap(&setup, (void *)p);
+        unsigned char copied[BYTES] = {0};
+        CHECK_CL(clEnqueueSVMMemcpy(setup.queues[0], CL_TRUE, copied, (void *)p, BYTES, 0, NULL,
+                                    NULL),
+                 CL_SUCCESS);
+        CHECK(copied[0] == 7 && copied[9999] == 7);
+    }
+    if (p)
+        clSVMFree(setup.context, (void *)p);
+    run_finish(&setup);
+}
+
+static void check_on(const char *devices)
+{
+    struct run run;
+    run_self(&run, "1", devices, "store");
+    CHECK_RUN_REPORTS(run, 1);
+    CHECK_SAYS(run, "the host wrote to memory that is not mapped, in store (");
+    CHECK_SAYS(run, "touches.c:2000)");
+    CHECK_SAYS(run, "byte 5000 of the SVM allocation of 10000 bytes at 0x");
+    CHECK_SAYS(run, "allocated in allocate (");
+    CHECK_SAYS(run, "allocated.c:1000)");
+    CHECK_SAYS(run, "fix: map the memory with clEnqueueSVMMap and CL_MAP_WRITE");
+
+    run_self(&run, "1", devices, "load");
+    CHECK_RUN_REPORTS(run, 1);
+    CHECK_SAYS(run, "the host read memory that is not mapped, in load (");
+    CHECK_SAYS(run, "touches.c:2001)");
+    CHECK_SAYS(run, "byte 16 of");
+
+    run_self(&run, "1", devices, "copy");
+    CHECK_RUN_REPORTS(run, 1);
+    CHECK_SAYS(run, "the host read memory that is not mapped, in copy (");
+    CHECK_SAYS(run, "touches.c:2002)");
+
+    if (run_can_watch(true)) {
+        run_self(&run, "1", devices, "call");
+        CHECK_RUN_REPORTS(run, 1);
+        CHECK_SAYS(run, "the host wrote to memory that is not mapped, in call (");
+        CHECK_SAYS(run, "touches.c:2003)");
+    }
+
+    run_self(&run, "1", devices, "behind");
+    CHECK_RUN_REPORTS(run, 1);
+    CHECK_SAYS(run, "in store (");
+
+    run_self(&run, "1", devices, "part");
+    CHECK_RUN_REPORTS(run, 1);
+    CHECK_SAYS(run, "in load (");
+
+    run_self(&run, "1", devices, "buffer");
+    CHECK_RUN_REPORTS(run, 1);
+    CHECK_SAYS(run, "the host read memory that is not mapped, in load (");
+    CHECK_SAYS(run, "of the buffer of 10000 bytes at 0x");
+    CHECK_SAYS(run, "fix: map the buffer with clEnqueueMapBuffer and CL_MAP_READ");
+
+    run_self(&run, "1", devices, "told");
+    CHECK_RUN_REPORTS(run, 2);
+    CHECK_SAYS(run, "NOTIFIED samepage check: the host wrote to memory that is not mapped, in store");
+
+    run_self(&run, "1", devices, "right");
+    CHECK_RUN_REPORTS(run, 0);
+
+    /* Off, nothing is said, whatever is done. */
+    run_self(&run, "0", devices, "load");
+    CHECK_RUN_REPORTS(run, 0);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) {
+        scenario(argv[1]);
+        return check_result();
+    }
+    run_require_watch();
+    check_on(CPU_ONLY);
+    check_on(ALL_DEVICES);
+    return check_result();
+}
