@@ -100,12 +100,13 @@ struct client_device {
     bool has_met;    /* it has a process that knows its peers, and they know of it */
     int memory_file; /* of the device, for its peers; -1: none, or it exports its memory in parts */
 
-    /* Upper half: counts processes of this device; 0: none yet. Lower half: exports of that one, as
-     * far as completions have told. In one word, so that nobody takes the count of one process for
-     * that of another. Changes under `lock`; the upper half under the lock of peers, too. */
-    _Atomic uint64_t generation_and_exports;
-    atomic_uint exports_received; /* from this process; changed by the device's thread. Relaxed: it
-                                     is compared only */
+    /* Upper half: counts processes of this device; 0: none yet. Lower half: ends of exports of that
+     * one, as far as completions have told. In one word, so that nobody takes the count of one
+     * process for that of another. Changes under `lock`; the upper half under the lock of peers,
+     * too. */
+    _Atomic uint64_t generation_and_unexports;
+    atomic_uint unexports_received; /* from this process; changed by the device's thread. Relaxed:
+                                     it is compared only */
 };
 
 static inline struct client_device *client_of(struct sp_device *device)
@@ -115,8 +116,9 @@ static inline struct client_device *client_of(struct sp_device *device)
 
 static inline uint32_t generation_of(const struct client_device *device)
 {
-    return (uint32_t)(atomic_load_explicit(&device->generation_and_exports, memory_order_relaxed) >>
-                      32);
+    return (
+        uint32_t)(atomic_load_explicit(&device->generation_and_unexports, memory_order_relaxed) >>
+                  32);
 }
 
 /* probe.c */
@@ -164,13 +166,13 @@ void sp_client_meet_peers(struct client_device *device, int memory_file);
 /* The process is gone. Nothing where it had not met its peers. */
 void sp_client_leave_peers(struct client_device *device);
 
-/* What the process says of its exports goes on to whom it concerns. `file`, or -1, stays the
+/* What the process says or asks of exports goes on to whom it concerns. `file`, or -1, stays the
  * caller's. 0, or -EBADMSG for nonsense. The device's thread. */
 int sp_client_take_export(struct client_device *device, const struct sp_device_message *message,
                           int file);
 
 /* With all that was sent until `announced` was read received: whether it was announced truly. */
-bool sp_client_exports_came(struct client_device *device, uint32_t announced);
+bool sp_client_unexports_came(struct client_device *device, uint32_t announced);
 
 void sp_client_peers_after_fork(void);
 

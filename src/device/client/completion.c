@@ -100,13 +100,13 @@ static bool has_completions(struct client_device *device, memory_order order)
 
 /* With the lock held, before the work of the record is finished: transfers that are submitted then
  * name this count. False: it goes backwards. */
-static bool set_exports(struct client_device *device, uint32_t exports)
+static bool set_unexports(struct client_device *device, uint32_t unexports)
 {
-    uint64_t known = atomic_load_explicit(&device->generation_and_exports, memory_order_relaxed);
-    int32_t more = (int32_t)(exports - (uint32_t)known);
+    uint64_t known = atomic_load_explicit(&device->generation_and_unexports, memory_order_relaxed);
+    int32_t more = (int32_t)(unexports - (uint32_t)known);
     if (more)
-        atomic_store_explicit(&device->generation_and_exports,
-                              (known & ~UINT64_C(0xffffffff)) | exports, memory_order_relaxed);
+        atomic_store_explicit(&device->generation_and_unexports,
+                              (known & ~UINT64_C(0xffffffff)) | unexports, memory_order_relaxed);
     return more >= 0;
 }
 
@@ -129,7 +129,7 @@ bool sp_client_take_completions(struct client_device *device)
         /* The copy is what is judged: the compiler must not read the ring again. */
         atomic_signal_fence(memory_order_seq_cst);
         struct sp_work *work = sp_in_flight_take(&device->in_flight, &record);
-        if (!work || !set_exports(device, record.exports)) {
+        if (!work || !set_unexports(device, record.unexports)) {
             set_broken(device);
             break;
         }
@@ -143,10 +143,10 @@ bool sp_client_take_completions(struct client_device *device)
     }
     sp_client_flush(device);
     uint32_t announced =
-        (uint32_t)atomic_load_explicit(&device->generation_and_exports, memory_order_relaxed);
+        (uint32_t)atomic_load_explicit(&device->generation_and_unexports, memory_order_relaxed);
     pthread_mutex_unlock(&device->lock);
     /* The device's thread shall see whether they come. */
-    if (announced != atomic_load_explicit(&device->exports_received, memory_order_relaxed))
+    if (announced != atomic_load_explicit(&device->unexports_received, memory_order_relaxed))
         sp_client_wake(device);
     return !is_broken(device);
 }

@@ -347,13 +347,13 @@ static int check_limit(struct client_device *device, struct stopwatch *watch, bo
 static int take_messages(struct client_device *device)
 {
     uint32_t announced =
-        (uint32_t)atomic_load_explicit(&device->generation_and_exports, memory_order_relaxed);
+        (uint32_t)atomic_load_explicit(&device->generation_and_unexports, memory_order_relaxed);
     for (;;) {
         struct sp_device_message message;
         int files[SP_MAX_MESSAGE_FILES];
         int error = sp_message_receive(device->socket, false, &message, files);
         if (error == -EAGAIN)
-            return sp_client_exports_came(device, announced) ? 0 : -EBADMSG;
+            return sp_client_unexports_came(device, announced) ? 0 : -EBADMSG;
         if (!error)
             error = take_message(device, &message, files);
         if (error)

@@ -1,9 +1,9 @@
 /* Who is told of whose memory.
  *
  * A process that has said hello meets the others: it is told of the memory of each, and each of its
- * own. From then on until its end, all that it says of its exports goes on to the others
- * (process/peers.c); nothing of that is kept here, so that the application holds no files: a device
- * that exports its memory in parts is asked to list them for each process that it meets.
+ * own. From then on until its end, the ends of its exports go on to all others, what it fetches
+ * goes to the device that it asks, and the answer back (process/peers.c). Nothing of that is kept
+ * here, so that the application holds no files.
  *
  * What the process says is judged before it goes on: ranges, files, and counts, which follow one
  * another. A count that a completion announced must have been sent before the completion, so it has
@@ -31,14 +31,12 @@ static pthread_mutex_t peers_lock = PTHREAD_MUTEX_INITIALIZER;
 static void tell_of_peer(struct client_device *to, struct client_device *of)
 {
     struct sp_device_message message = {
-        .kind = SP_MESSAGE_PEER, .slot = of->index, .generation = generation_of(of)};
+        .kind = SP_MESSAGE_PEER,
+        .slot = of->index,
+        .generation = generation_of(of),
+        .unexports = atomic_load_explicit(&of->unexports_received, memory_order_relaxed)};
     /* Who cannot be told is about to be found dead. */
     sp_client_send(to, &message, &of->memory_file, 1);
-    if (of->memory_file >= 0)
-        return;
-    message = (struct sp_device_message){
-        .kind = SP_MESSAGE_LIST_EXPORTS, .slot = to->index, .generation = generation_of(to)};
-    sp_client_send(of, &message, NULL, 0);
 }
 
 static void tell_of_end(struct client_device *to, const struct client_device *of)
@@ -53,10 +51,10 @@ void sp_client_meet_peers(struct client_device *device, int memory_file)
     pthread_mutex_lock(&peers_lock);
     device->memory_file = memory_file;
     device->has_met = true;
-    atomic_store_explicit(&device->exports_received, 0, memory_order_relaxed);
+    atomic_store_explicit(&device->unexports_received, 0, memory_order_relaxed);
     pthread_mutex_lock(&device->lock);
     uint64_t next = (uint64_t)generation_of(device) + 1;
-    atomic_store_explicit(&device->generation_and_exports, next << 32, memory_order_relaxed);
+    atomic_store_explicit(&device->generation_and_unexports, next << 32, memory_order_relaxed);
     pthread_mutex_unlock(&device->lock);
     for (unsigned i = 0; i < sp_client_num_devices; i++) {
         struct client_device *peer = &sp_client_devices[i];
@@ -117,62 +115,79 @@ static bool is_part_file(int file, uint64_t bytes)
     return seals >= 0 && (seals & F_SEAL_SHRINK) && (uint64_t)status.st_size >= bytes;
 }
 
-/* The count of a message for all is the next one; it is then the one that was received. */
-static bool count_export(struct client_device *device, const struct sp_device_message *message)
+/* With the lock of peers held: tells all others that a part is gone. -EBADMSG where the count is
+ * not the next one. */
+static int tell_of_unexport(struct client_device *device, const struct sp_device_message *message)
 {
-    uint32_t received = atomic_load_explicit(&device->exports_received, memory_order_relaxed);
-    if (message->reader)
-        return (int32_t)(received - message->exports) >= 0;
-    if (message->exports != received + 1)
-        return false;
-    atomic_store_explicit(&device->exports_received, message->exports, memory_order_relaxed);
-    return true;
+    struct sp_device_message told = *message;
+    uint32_t received = atomic_load_explicit(&device->unexports_received, memory_order_relaxed);
+    if (message->unexports != received + 1)
+        return -EBADMSG;
+    /* Under the lock: who meets the device from now on is told the new count. */
+    atomic_store_explicit(&device->unexports_received, message->unexports, memory_order_relaxed);
+    told.kind = SP_MESSAGE_PEER_PART_GONE;
+    told.slot = device->index;
+    told.generation = generation_of(device);
+    for (unsigned i = 0; i < sp_client_num_devices; i++)
+        if (&sp_client_devices[i] != device && sp_client_devices[i].has_met)
+            sp_client_send(&sp_client_devices[i], &told, NULL, 0);
+    return 0;
+}
+
+/* With the lock of peers held: the process of that number, unless it is another by now. Whoever
+ * waits for it is told of its end. */
+static struct client_device *find_process(uint32_t index, uint32_t generation)
+{
+    struct client_device *found = index < sp_client_num_devices ? &sp_client_devices[index] : NULL;
+    return found && found->has_met && generation_of(found) == generation ? found : NULL;
+}
+
+static void pass_fetch(struct client_device *device, const struct sp_device_message *message)
+{
+    struct client_device *asked = find_process(message->slot, message->generation);
+    struct sp_device_message told = {.kind = SP_MESSAGE_FETCH,
+                                     .start = message->start,
+                                     .reader = device->index,
+                                     .reader_generation = generation_of(device)};
+    if (asked && asked != device)
+        sp_client_send(asked, &told, NULL, 0);
+}
+
+static void pass_answer(struct client_device *device, const struct sp_device_message *message,
+                        int file)
+{
+    struct client_device *reader = find_process(message->reader, message->reader_generation);
+    struct sp_device_message told = {.kind = SP_MESSAGE_PEER_PART,
+                                     .slot = device->index,
+                                     .generation = generation_of(device),
+                                     .start = message->start,
+                                     .bytes = message->bytes};
+    if (reader && reader != device)
+        sp_client_send(reader, &told, &file, 1);
 }
 
 int sp_client_take_export(struct client_device *device, const struct sp_device_message *message,
                           int file)
 {
-    struct sp_device_message told = {.slot = device->index,
-                                     .generation = generation_of(device),
-                                     .start = message->start,
-                                     .bytes = message->bytes,
-                                     .exports = message->exports,
-                                     .reader = message->reader};
-    bool is_sane = count_export(device, message);
-    switch (message->kind) {
-    case SP_MESSAGE_EXPORT:
-        told.kind = SP_MESSAGE_PEER_PART;
-        is_sane &= is_range(message->start, message->bytes) && is_part_file(file, message->bytes);
-        break;
-    case SP_MESSAGE_UNEXPORT:
-        told.kind = SP_MESSAGE_PEER_PART_GONE;
-        is_sane &= is_range(message->start, message->bytes) && !message->reader;
-        break;
-    case SP_MESSAGE_LIST_EXPORTS:
-        told.kind = SP_MESSAGE_PEER_PARTS_LISTED;
-        is_sane &= message->reader != 0;
-        break;
-    default:
-        is_sane = false;
-    }
-    if (!is_sane)
-        return -EBADMSG;
+    bool is_part = is_range(message->start, message->bytes);
+    int error = 0;
     pthread_mutex_lock(&peers_lock);
-    for (unsigned i = 0; i < sp_client_num_devices; i++) {
-        struct client_device *peer = &sp_client_devices[i];
-        if (peer == device || !peer->has_met)
-            continue;
-        if (!message->reader ||
-            (message->reader == i + 1 && message->reader_generation == generation_of(peer)))
-            sp_client_send(peer, &told, &file, 1);
-    }
+    if (message->kind == SP_MESSAGE_UNEXPORT && is_part)
+        error = tell_of_unexport(device, message);
+    else if (message->kind == SP_MESSAGE_FETCH)
+        pass_fetch(device, message);
+    else if (message->kind == SP_MESSAGE_EXPORT &&
+             ((is_part && is_part_file(file, message->bytes)) || (!message->bytes && file < 0)))
+        pass_answer(device, message, file);
+    else
+        error = -EBADMSG;
     pthread_mutex_unlock(&peers_lock);
-    return 0;
+    return error;
 }
 
-bool sp_client_exports_came(struct client_device *device, uint32_t announced)
+bool sp_client_unexports_came(struct client_device *device, uint32_t announced)
 {
-    uint32_t received = atomic_load_explicit(&device->exports_received, memory_order_relaxed);
+    uint32_t received = atomic_load_explicit(&device->unexports_received, memory_order_relaxed);
     return (int32_t)(received - announced) >= 0;
 }
 

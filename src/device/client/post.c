@@ -15,8 +15,9 @@
 #include "device/process/message.h"
 #include "util/alloc.h"
 
-/* Behind the few hundred that a socket holds. Each may keep a file of the application open. */
-#define MAX_LETTERS 256u
+/* Behind the few hundred that a socket holds; 4 MiB. Few have files: a process is sent one only
+ * when it asks for it, or with code that somebody waits for. */
+#define MAX_LETTERS 16384u
 
 static void destroy_letter(struct client_letter *letter)
 {

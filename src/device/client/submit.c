@@ -33,9 +33,10 @@ static bool place_of(struct client_device *device, uint32_t agent, uint32_t *pla
         *place = peer->index;
         /* Relaxed: what the work needs there has completed, and the caller knows of it. This
          * process is told of that memory, or of its end, sooner or later. */
-        uint64_t known = atomic_load_explicit(&peer->generation_and_exports, memory_order_relaxed);
+        uint64_t known =
+            atomic_load_explicit(&peer->generation_and_unexports, memory_order_relaxed);
         command->range.generation = (uint32_t)(known >> 32);
-        command->range.exports = (uint32_t)known;
+        command->range.unexports = (uint32_t)known;
         return true;
     }
     return false;
@@ -87,7 +88,7 @@ static int encode_range(struct client_device *device, const struct sp_work *work
 {
     command->range.start = work->range.start;
     command->range.bytes = work->range.bytes;
-    command->range.generation = command->range.exports = 0;
+    command->range.generation = command->range.unexports = 0;
     if (work->kind != SP_WORK_TRANSFER) {
         command->kind = work->kind == SP_WORK_UNBIND ? SP_COMMAND_UNBIND
                         : work->range.is_home        ? SP_COMMAND_BIND_HOME

@@ -60,9 +60,10 @@ struct sp_backend {
      * there does, where it cannot be reached. */
     void (*peer)(uint32_t index, uint32_t generation, int file);
 
-    /* A part of the memory of that process: byte 0 of the file, now the backend's, is the window's
-     * address `start`. And the part is gone again: what a transfer uses stays until its end. Whole
-     * granules; a part that is told of is not there yet. NULL: parts cannot be reached. */
+    /* A part of the memory of that process, which was fetched (sp_process_fetch_part): byte 0 of
+     * the file, now the backend's, is the window's address `start`. And any part, fetched or not,
+     * is gone: what a transfer uses stays until its end. Whole granules. NULL: parts cannot be
+     * reached. */
     void (*peer_part)(uint32_t index, uint32_t generation, uint64_t start, uint64_t bytes,
                       int file);
     void (*peer_part_gone)(uint32_t index, uint32_t generation, uint64_t start, uint64_t bytes);
@@ -84,16 +85,18 @@ void sp_process_began(const struct sp_command *command, bool is_quick);
 
 /* While it serves a BIND, before its end: peers can reach that memory through `file`, which stays
  * the backend's (its kind is what the backends agree on: a file that can be mapped, or a handle of
- * a vendor). Whole granules that are not exported. Never fails: at worst peers cannot reach it. */
+ * a vendor). Whole granules that are not exported. Costs nothing until a peer fetches the part.
+ * Never fails: at worst peers cannot reach it. */
 void sp_process_export(uint64_t start, uint64_t bytes, int file);
 
 /* Before the end of what takes memory away: all exported parts in the range, which cuts none, are
  * gone. Nothing where there are none. */
 void sp_process_unexport(uint64_t start, uint64_t bytes);
 
-/* Waits until all is known, and told to the backend, that a transfer from another device needs to
- * know of the memory there. 0; -EIO where that memory is gone for good; -ENODEV where there is no
- * such device. It can be replaced, and parts of it be missing, when this returns. */
+/* Before a transfer from another device: waits until this process knows all that it must of the
+ * memory there: no part that the backend has is an old one, and peer_part was called for all that
+ * the range needs. 0; -ENODEV where there is no such device, or part; -EIO where that memory is
+ * gone for good; -ETIMEDOUT. All can be replaced when this returns: `generation` tells. */
 int sp_process_await_peer(const struct sp_command *transfer);
 
 /* The times matter where the command is timed. */

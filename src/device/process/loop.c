@@ -64,7 +64,7 @@ static void complete(uint64_t number, enum sp_completion_kind kind, int error, u
                                      .error = error,
                                      .start_ns = start_ns,
                                      .end_ns = end_ns,
-                                     .exports = sp_peers_exports()};
+                                     .unexports = sp_peers_unexports()};
     loop.completion_tail++;
     /* Sequentially consistent, before the look at application_sleeps; and a release of the record
      * and of what the command did. */

@@ -36,8 +36,8 @@ void sp_peers_init(const struct sp_backend *backend, int socket);
  * it to -1. The control thread. */
 bool sp_peers_serve(const struct sp_device_message *message, int *files);
 
-/* How many exports and ends of them were sent. The loop thread. */
-uint32_t sp_peers_exports(void);
+/* How many ends of exports were sent. The loop thread. */
+uint32_t sp_peers_unexports(void);
 
 /* fault.c */
 

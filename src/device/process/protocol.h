@@ -29,7 +29,7 @@ enum sp_message_kind {
      * error, and the device's memory file where there is one. */
     SP_MESSAGE_HELLO = 1,
     /* To the process: another device has a process: slot (its index), generation; its memory file,
-     * if it has one for all of its memory. */
+     * if it has one for all of its memory; else unexports, which it had so far. */
     SP_MESSAGE_PEER = 2,
     /* To the process: code. slot, generation (which load this is), info_bytes of sp_program_info
      * and kernels in wire format, then bytes of shared object, in the file that comes along. Back:
@@ -39,19 +39,20 @@ enum sp_message_kind {
     /* To the process: the process of another device has ended: slot, generation. */
     SP_MESSAGE_PEER_GONE = 5,
 
-    /* Devices whose memory is not one file export it in parts, one for each binding. Exports and
-     * their ends are counted: `exports` says how many there were with this one.
+    /* Devices whose memory is not one file export it in parts, one for each binding. A process
+     * fetches a part when it first needs it, and is told when it is gone.
      *
-     * From the process: start, bytes, exports; EXPORT with the part's file. */
-    SP_MESSAGE_EXPORT = 6,
-    SP_MESSAGE_UNEXPORT = 7,
-    /* To the process: device slot of generation knows no part yet. Back come an EXPORT for each
-     * part that there is and LIST_EXPORTS as the end, all with reader and reader_generation set. */
-    SP_MESSAGE_LIST_EXPORTS = 8,
-    /* To the process: the three above as another device (slot, generation) sent them. */
-    SP_MESSAGE_PEER_PART = 9,
-    SP_MESSAGE_PEER_PART_GONE = 10,
-    SP_MESSAGE_PEER_PARTS_LISTED = 11,
+     * From the process: a part, fetched or not, is no more: start, bytes, unexports (how many there
+     * were with this one). To the processes of all other devices, with slot and generation. */
+    SP_MESSAGE_UNEXPORT = 6,
+    SP_MESSAGE_PEER_PART_GONE = 7,
+    /* From the process: the part of device slot, generation, in which start lies. To the process of
+     * that device: start, and who wants it: reader, reader_generation. */
+    SP_MESSAGE_FETCH = 8,
+    /* The answer: start and bytes of the part, with its file; or 0 bytes and no file, where there
+     * is none; reader, reader_generation. To that process: with slot and generation. */
+    SP_MESSAGE_EXPORT = 9,
+    SP_MESSAGE_PEER_PART = 10,
 };
 
 struct sp_device_message {
@@ -64,9 +65,8 @@ struct sp_device_message {
     uint64_t info_bytes;
     uint64_t memory_bytes;
     uint64_t start;
-    uint32_t exports;
-    uint32_t reader,
-        reader_generation; /* 1 + index of the only device that it is for; 0: for all */
+    uint32_t unexports;
+    uint32_t reader, reader_generation; /* index, and which of its processes */
     uint32_t threads;
     char backend[20];                  /* zero-terminated */
     char memory[SP_MEMORY_NAME_BYTES]; /* where the memory comes from (selection.h); likewise */
@@ -160,7 +160,7 @@ struct sp_command {
             uint64_t start, bytes;
             uint32_t source, destination; /* transfer: SP_PLACE_, or a device's index */
             uint32_t generation;          /* of the other device's memory */
-            uint32_t exports;             /* of that device, which must be known here */
+            uint32_t unexports;           /* of that device, which must be known here */
         } range;
     };
 };
@@ -172,7 +172,7 @@ struct sp_completion {
     uint32_t kind;             /* enum sp_completion_kind */
     int32_t error;             /* 0, or a negative errno */
     uint64_t start_ns, end_ns; /* of timed works */
-    uint32_t exports;          /* messages that were sent before: EXPORT and UNEXPORT for all */
+    uint32_t unexports;        /* messages UNEXPORT that were sent before */
     uint32_t reserved[7];
 };
 

@@ -48,37 +48,48 @@ static void write_nonsense(const char *kind)
     wake();
 }
 
-/* The first command is done, and before it something was exported: not as it should be. */
+static void finish_first(uint32_t unexports)
+{
+    rings->completions[0] =
+        (struct sp_completion){.number = 1, .kind = SP_COMPLETION_FINISHED, .unexports = unexports};
+    atomic_store(&rings->completion_tail, 1);
+    wake();
+}
+
+/* The first command is done, and something was said of exports: not as it should be. */
 static void export_nonsense(const char *kind, uint64_t start)
 {
     enum { BYTES = 2 << 20 };
-    struct sp_device_message message = {
-        .kind = SP_MESSAGE_EXPORT, .start = start, .bytes = BYTES, .exports = 1};
+    struct sp_device_message message = {.kind = SP_MESSAGE_EXPORT, .start = start, .bytes = BYTES};
     int file = memfd_create("fake", MFD_ALLOW_SEALING);
     bool is_sealed = strcmp(kind, "export unsealed") != 0;
+    bool is_sent = true;
+    uint32_t announced = 0;
     uint64_t bytes = strcmp(kind, "export short") ? BYTES : BYTES - 4096;
     if (ftruncate(file, (off_t)bytes) ||
         (is_sealed && fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW)))
         _exit(1);
-    if (!strcmp(kind, "export outside"))
+    if (!strcmp(kind, "export outside")) {
         message.start = UINT64_C(0) - BYTES;
-    else if (!strcmp(kind, "export askew"))
+    } else if (!strcmp(kind, "export askew")) {
         message.start += 4096;
-    else if (!strcmp(kind, "export nothing"))
+    } else if (!strcmp(kind, "export nothing")) {
         message.bytes = 0;
-    else if (!strcmp(kind, "export again"))
-        message.exports = 0;
-    else if (!strcmp(kind, "export without file"))
+    } else if (!strcmp(kind, "export without file")) {
         file = -1;
-    else if (!strcmp(kind, "export for none"))
-        message.kind = SP_MESSAGE_LIST_EXPORTS;
-    if (strcmp(kind, "export never") &&
-        sp_message_send(SP_SPAWN_CONTROL_FD, true, &message, &file, 1))
+    } else if (!strcmp(kind, "unexport outside")) {
+        message.kind = SP_MESSAGE_UNEXPORT;
+        message.unexports = 1;
+        message.start -= 4096;
+    } else if (!strcmp(kind, "unexport again")) {
+        message.kind = SP_MESSAGE_UNEXPORT;
+    } else if (!strcmp(kind, "unexport never")) {
+        is_sent = false;
+        announced = 1;
+    }
+    if (is_sent && sp_message_send(SP_SPAWN_CONTROL_FD, true, &message, &file, 1))
         _exit(1);
-    rings->completions[0] =
-        (struct sp_completion){.number = 1, .kind = SP_COMPLETION_FINISHED, .exports = 1};
-    atomic_store(&rings->completion_tail, 1);
-    wake();
+    finish_first(announced);
 }
 
 /* The hello is left for it. */
@@ -130,7 +141,9 @@ int main(int argc, char **argv)
     if (!strcmp(kind, "message")) {
         if (write(socket, "nonsense", 8) < 0)
             return 1;
-    } else if (!strncmp(kind, "export", 6)) {
+    } else if (!strcmp(kind, "no answer")) {
+        finish_first(0);
+    } else if (strstr(kind, "export")) {
         export_nonsense(kind, ((struct sp_command *)rings->commands)->range.start);
     } else {
         write_nonsense(kind);

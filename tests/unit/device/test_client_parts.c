@@ -258,56 +258,83 @@ static unsigned count_files(void)
     return count;
 }
 
-/* More messages than a socket holds wait in the application; more than that end the process that
- * does not read them. Neither keeps files of the application open. */
-static void messages_wait_for_a_process_that_stands_still(void **state)
+/* Makes parts come and go, each of which the second process is told of. */
+static void send_messages(unsigned count)
 {
-    (void)state;
-    enum { FEW = 400, MANY = 1500 };
     uintptr_t window;
     size_t window_bytes;
     sp_window_range(&window, &window_bytes);
-    unsigned files = count_files();
-    unsigned before = losses_of(second);
-    unsigned char *at = host_pages(8, 1);
-    assert_int_equal(bind(second, at, GRANULE, false), 0);
-    for (int is_many = 0; is_many < 2; is_many++) {
-        size_t count = is_many ? MANY : FEW;
-        pid_t process = process_of(second);
-        kill(process, SIGSTOP);
-        for (size_t i = 0; i < count; i++)
-            assert_int_equal(bind(first, (void *)(window + (100 + i) * GRANULE), GRANULE, false),
-                             0);
-        if (!is_many) {
-            kill(process, SIGCONT);
-            assert_int_equal(losses_of(second), before);
-        } else {
-            await_losses(second, before + 1);
-            assert_non_null(strstr(last_reason(), "did not read its messages"));
-            await_next_process(second);
-        }
-        unsigned char *last = (unsigned char *)(window + (100 + count - 1) * GRANULE);
-        assert_int_equal(fill(first, last, GRANULE, 3), 0);
-        assert_int_equal(bind(second, last, GRANULE, false), 0);
-        assert_int_equal(transfer(second, last, GRANULE, 1, 2), 0);
-        assert_int_equal(unbind(second, last, GRANULE), 0);
-        for (size_t i = 0; i < count; i++)
-            assert_int_equal(unbind(first, (void *)(window + (100 + i) * GRANULE), GRANULE), 0);
+    for (unsigned i = 0; i < count; i++) {
+        void *at = (void *)(window + (100 + i % 100) * GRANULE);
+        assert_int_equal(bind(first, at, GRANULE, false), 0);
+        assert_int_equal(unbind(first, at, GRANULE), 0);
     }
+}
+
+static void assert_transfers_arrive(unsigned char value)
+{
+    unsigned char *at = host_pages(8, 1);
+    assert_int_equal(bind(first, at, GRANULE, false), 0);
+    assert_int_equal(fill(first, at, GRANULE, value), 0);
+    assert_int_equal(bind(second, at, GRANULE, false), 0);
+    assert_int_equal(transfer(second, at, GRANULE, 1, 2), 0);
+    assert_int_equal(byte_at_host(at), value);
+    assert_int_equal(unbind(first, at, GRANULE), 0);
+    assert_int_equal(unbind(second, at, GRANULE), 0);
+}
+
+/* More messages than a socket holds wait in the application; many more end the process that does
+ * not read them. */
+static void messages_wait_for_a_process_that_stands_still(void **state)
+{
+    (void)state;
+    unsigned before = losses_of(second);
+    pid_t process = process_of(second);
+    kill(process, SIGSTOP);
+    send_messages(1500);
+    kill(process, SIGCONT);
+    assert_transfers_arrive(3);
+    assert_int_equal(losses_of(second), before);
+    kill(process, SIGSTOP);
+    send_messages(17500);
+    await_losses(second, before + 1);
+    assert_non_null(strstr(last_reason(), "did not read its messages"));
+    await_next_process(second);
+    assert_transfers_arrive(4);
+}
+
+/* The application keeps no files, however many parts there are. */
+static void parts_keep_no_files_open(void **state)
+{
+    (void)state;
+    enum { PARTS = 1200 };
+    uintptr_t window;
+    size_t window_bytes;
+    sp_window_range(&window, &window_bytes);
+    unsigned char *at = (unsigned char *)window + 100 * GRANULE;
+    unsigned files = count_files();
+    for (size_t i = 0; i < PARTS; i++)
+        assert_int_equal(bind(first, at + i * GRANULE, GRANULE, false), 0);
+    assert_int_equal(bind(second, at, PARTS * GRANULE, false), 0);
+    for (size_t i = 0; i < PARTS; i++)
+        assert_int_equal(transfer(second, at + i * GRANULE, 64, 1, 2), 0);
     assert_int_equal(count_files(), files);
+    assert_int_equal(unbind(first, at, PARTS * GRANULE), 0);
+    assert_int_equal(unbind(second, at, PARTS * GRANULE), 0);
 }
 
 /* --- A process that lies -------------------------------------------------------------------------
  */
 
-/* This program again: the first device announces an export that never comes. The second waits for
- * it, and its wait ends with the lie. */
-static int be_application(void)
+/* This program again, with a first device that is a fake one. The second waits for a message that
+ * never comes; its wait ends with the lie, or with the first's process. */
+static int be_application(const char *kind)
 {
     struct gated gated;
+    bool is_lie = !strcmp(kind, "unexport never");
     setenv("SAMEPAGE_TEST_REAL_DEVICE", getenv("SAMEPAGE_DEVICE_PROGRAM"), 1);
     setenv("SAMEPAGE_DEVICE_PROGRAM", getenv("SAMEPAGE_TEST_FAKE_DEVICE"), 1);
-    setenv("SAMEPAGE_TEST_NONSENSE", "export never", 1);
+    setenv("SAMEPAGE_TEST_NONSENSE", kind, 1);
     setenv("SAMEPAGE_TEST_MEMORY", "parts", 1);
     set_up_devices("virtual,threads=1,virtual,threads=2,mem=64M");
     first = devices[0];
@@ -320,34 +347,49 @@ static int be_application(void)
         return 2;
     set_transfer(&gated, at);
     submit(second, &gated);
+    if (!is_lie)
+        release_messages();
     usleep(20000);
     if (sp_gate_is_open(&gated.gate))
         return 3;
-    release_messages();
+    if (is_lie)
+        release_messages();
+    else
+        kill(process_of(first), SIGKILL);
     if (await(second, &gated) != -EIO)
         return 4;
     await_losses(first, 1);
-    return strstr(last_reason(), "not understood") && losses_of(second) == 0 ? 0 : 5;
+    return (!is_lie || strstr(last_reason(), "not understood")) && losses_of(second) == 0 ? 0 : 5;
 }
 
-static void a_lie_ends_the_liar_and_the_wait(void **state)
+static void be_application_with(const char *kind)
 {
-    (void)state;
     int status;
     pid_t application = fork();
     if (application == 0) {
-        execl("/proc/self/exe", "application", "lie", (char *)NULL);
+        execl("/proc/self/exe", "application", kind, (char *)NULL);
         _exit(127);
     }
     waitpid(application, &status, 0);
     assert_int_equal(status, 0);
 }
 
+static void a_lie_ends_the_liar_and_the_wait(void **state)
+{
+    (void)state;
+    be_application_with("unexport never");
+}
+
+static void the_end_of_who_does_not_answer_ends_the_wait(void **state)
+{
+    (void)state;
+    be_application_with("no answer");
+}
+
 int main(int argc, char **argv)
 {
-    (void)argv;
     if (argc == 2)
-        return be_application();
+        return be_application(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_transfer_waits_for_its_part),
         cmocka_unit_test(a_transfer_takes_the_new_part),
@@ -356,7 +398,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_source_may_die_in_between),
         cmocka_unit_test(who_starts_later_is_told_of_all_parts),
         cmocka_unit_test(messages_wait_for_a_process_that_stands_still),
+        cmocka_unit_test(parts_keep_no_files_open),
         cmocka_unit_test(a_lie_ends_the_liar_and_the_wait),
+        cmocka_unit_test(the_end_of_who_does_not_answer_ends_the_wait),
     };
     set_up_devices("virtual:2,mem=4G,parts");
     first = devices[0];

@@ -1,8 +1,8 @@
 /* The memory of other devices, mapped at aliases from which transfers copy.
  *
  * One alias for each device, as large as the window: all of its memory file, or its exported parts,
- * each at its place, with nothing accessible in between; so the copy of a range does not care how
- * the other device has bound it.
+ * each fetched when it is first needed, at its place, with nothing accessible in between; so the
+ * copy of a range does not care how the other device has bound it.
  *
  * The control thread changes the table and the loop thread uses it, under one lock. The memory of a
  * process that died stays whole as long as it is mapped, so a copy from it ends well: what a
