@@ -13,6 +13,8 @@
 #include "api/mem.h"
 #include "api/program_internal.h"
 #include "runtime/command.h"
+#include "svm/check.h"
+#include "svm/region.h"
 
 #include <CL/cl_ext.h>
 
@@ -188,6 +190,45 @@ static enum sp_access access_of(const struct sp_kernel_info *kernel, const struc
     return may_write ? SP_ACCESS_READ_WRITE : SP_ACCESS_READ;
 }
 
+/* `effect`: what of it the code says for sure. */
+static void touch_range(struct sp_command *command, const void *address, size_t bytes,
+                        enum sp_access access, uint32_t effect)
+{
+    unsigned before = command->coherence.count;
+    sp_command_touch(command, address, bytes, access);
+    if (command->coherence.count == before)
+        return;
+    struct sp_range_use *range = &command->coherence.ranges[before];
+    range->is_read = effect & SP_EFFECT_READ;
+    range->is_written = effect & SP_EFFECT_WRITE;
+}
+
+struct declared {
+    struct sp_command *command;
+    unsigned count; /* its ranges so far */
+};
+
+static void touch_undeclared(const void *address, void *data)
+{
+    const struct declared *declared = data;
+    struct sp_command *command = declared->command;
+    for (unsigned i = 0; i < declared->count; i++)
+        if (command->coherence.ranges[i].region->start == address)
+            return;
+    unsigned before = command->coherence.count;
+    touch_range(command, address, 0, SP_ACCESS_READ_WRITE, 0);
+    if (command->coherence.count > before)
+        command->coherence.ranges[before].is_undeclared = true;
+}
+
+/* A careless program's kernel may follow pointers to anything. */
+static void touch_all(struct sp_command *command)
+{
+    struct declared declared = {command, command->coherence.count};
+    if (sp_arena_for_each_address(command->event.context->arena, touch_undeclared, &declared))
+        command->is_short_of_memory = true;
+}
+
 /* Says what memory the kernel uses: its pointer arguments, as its IR uses them, and what was named by
  * clSetKernelExecInfo. An SVM pointer stands for its whole region. */
 static void touch_ranges(struct sp_command *command, cl_kernel kernel)
@@ -205,12 +246,15 @@ static void touch_ranges(struct sp_command *command, cl_kernel kernel)
             continue;
         memcpy(&address, kernel->arg_block + info->offset, sizeof(address));
         if (address)
-            sp_command_touch(command, address, mem ? mem->size : 0,
-                             is_part && !info->effect ? SP_ACCESS_READ_WRITE
-                                                      : access_of(kernel->info, info, mem));
+            touch_range(command, address, mem ? mem->size : 0,
+                        is_part && !info->effect ? SP_ACCESS_READ_WRITE
+                                                 : access_of(kernel->info, info, mem),
+                        info->effect & SP_EFFECT_UNKNOWN ? 0 : info->effect);
     }
     for (size_t i = 0; i < kernel->num_svm_pointers; i++)
-        sp_command_touch(command, kernel->svm_pointers[i], 0, SP_ACCESS_READ_WRITE);
+        touch_range(command, kernel->svm_pointers[i], 0, SP_ACCESS_READ_WRITE, 0);
+    if (sp_check_is_on && sp_check_forgives && kernel->info->follows_pointers)
+        touch_all(command);
 }
 
 static cl_int enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_command_type type,

@@ -48,6 +48,8 @@ enum sp_work_kind {
     SP_WORK_BIND,     /* makes a range of the window usable on the device */
     SP_WORK_UNBIND,   /* the range becomes inaccessible there; its private backing is freed */
     SP_WORK_TRANSFER, /* copies a range of the window from one agent's backing to another's */
+    SP_WORK_DECLARE,  /* lets the kernel with the ticket reach a range. The checking mode's; a device that keeps
+                         nothing from kernels finishes it with an error */
 };
 
 #define SP_MAX_PATTERN_BYTES 128u /* the largest fill pattern: long16 */
@@ -66,6 +68,8 @@ struct sp_work {
                                        given as its size in bytes (8 bytes). The driver may change
                                        it */
             unsigned char *globals; /* the program's program-scope variables, or NULL */
+            uint64_t ticket;        /* not 0: it may reach only what was declared under it */
+            uint64_t undeclared;    /* out, with a ticket: an address that it touched all the same; 0: none */
         } kernel;
         struct {
             void *dst;
@@ -95,6 +99,7 @@ struct sp_work {
                              of the device */
             uint32_t source, destination; /* transfer: agents; this device is one of them, and
                                              bound there where it is */
+            uint64_t ticket; /* declare: of the kernel */
         } range;
     };
 

@@ -289,6 +289,14 @@ static void trace_command(const struct sp_command *command, cl_int status)
                   (unsigned long long)command->sequence);
 }
 
+static void end_check(struct sp_command *command, cl_int status)
+{
+    bool is_kernel = command->has_work && command->work.kind == SP_WORK_KERNEL;
+    sp_check_end(command->check, &command->coherence,
+                 is_kernel ? command->work.kernel.undeclared : 0,
+                 command->is_in_place && status >= 0);
+}
+
 /* Ends a command whose `complete` was called. Its memory may be gone afterwards. */
 static void end_command(struct ending *ending, struct sp_command *command, cl_int status)
 {
@@ -297,7 +305,7 @@ static void end_command(struct ending *ending, struct sp_command *command, cl_in
     if (sp_trace_is_on)
         trace_command(command, status);
     if (sp_check_is_on && command->check)
-        sp_check_end(command->check, &command->coherence, command->is_in_place && status >= 0);
+        end_check(command, status);
     sp_coherence_end(&command->coherence, status >= 0);
     drop_uses(command);
     if (command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE) {
@@ -411,6 +419,8 @@ static void start_work(struct ending *ending, struct sp_command *command)
     command->work.stream = command->event.queue;
     command->work.started = command->event.is_shared ? work_started : NULL;
     command->work.finished = work_finished;
+    if (sp_check_is_on && device->info.own_memory && command->work.kind == SP_WORK_KERNEL)
+        sp_check_declare(&command->coherence, device, &command->work);
     device->ops->submit(device, &command->work);
 }
 

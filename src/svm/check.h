@@ -75,17 +75,15 @@ struct sp_check_actor {
 struct sp_check_command *sp_check_begin(struct sp_coherence *coherence, uint32_t agent,
                                         const struct sp_check_actor *actor, bool has_work);
 
-/* It has ended, and `coherence` still has its ranges; `opens`: they are mapped for the host from now on. Takes
- * NULL. With no lock held. */
-void sp_check_end(struct sp_check_command *command, struct sp_coherence *coherence, bool opens);
+/* It has ended, and `coherence` still has its ranges; `opens`: they are mapped for the host from now on. `undeclared`:
+ * an address that its kernel used though it was not declared, or 0. With no lock held. */
+void sp_check_end(struct sp_check_command *command, struct sp_coherence *coherence,
+                  uintptr_t undeclared, bool opens);
 
-/* Says to a device with memory of its own which ranges the kernel that is submitted next may use; anything else is
- * out of its reach while it runs. `globals` may be NULL. */
-void sp_check_declare(struct sp_check_command *command, const struct sp_coherence *coherence,
-                      struct sp_device *device, struct sp_work *work);
-
-/* The kernel has ended; work->kernel.undeclared may be an address that it used all the same. */
-void sp_check_kernel_ended(struct sp_check_command *command, const struct sp_work *work);
+/* The kernel `work` is about to be submitted to a device with memory of its own: says to that what the kernel may
+ * reach. */
+void sp_check_declare(const struct sp_coherence *coherence, struct sp_device *device,
+                      struct sp_work *work);
 
 /* A device with memory of its own may die; is told of before anybody else. After sp_coherence_add_agent. */
 void sp_check_add_agent(struct sp_device *device);

@@ -71,7 +71,7 @@ void sp_check_forgive(struct sp_arena *arena, const struct sp_touch *touch)
     if (region->check) {
         region->check->is_open = true;
         for (struct check_use *use = region->check->uses; use; use = use->next)
-            use->is_contended = true;
+            use->is_contended |= use->is_undeclared;
     }
     pthread_mutex_unlock(&sp_check_lock);
     sp_arena_end_use(region);

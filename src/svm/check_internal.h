@@ -26,9 +26,9 @@ struct check_use {
     struct sp_check_command *command;
     struct sp_region *region; /* the command holds a use of it */
     uint64_t first, end;
-    bool is_write;
-    bool is_guess;     /* by what might be reached, not by what the code says */
-    bool is_contended; /* somebody else used the region meanwhile */
+    bool is_read, is_write; /* for sure; neither: it might be */
+    bool is_undeclared;     /* what might be reached by pointers (forgive) */
+    bool is_contended;      /* undeclared, and somebody else used the region meanwhile */
 };
 
 struct sp_check_command {

@@ -44,21 +44,30 @@ static void look_for_others(const struct check_use *use)
     for (struct check_use *other = check->uses; other; other = other->next) {
         if (other->command == command)
             continue;
-        other->is_contended = true;
-        if (other->is_guess || !(use->is_write || other->is_write) ||
-            (!other->command->has_work && is_map) ||
-            other->command->agent == command->agent ||
+        if (other->command->agent == command->agent || (!other->command->has_work && is_map) ||
+            !(use->is_write ? other->is_read || other->is_write : other->is_write) ||
             !overlap(use->first, use->end, other->first, other->end))
             continue;
         tell_at_once(use, &other->command->actor, other->first, false);
         return;
     }
     for (const struct check_map *map = check->maps; map && !is_map; map = map->next)
-        if ((use->is_write || map->may_write) &&
+        if ((use->is_write || (use->is_read && map->may_write)) &&
             overlap(use->first, use->end, map->first, map->end)) {
             tell_at_once(use, NULL, map->first, true);
             return;
         }
+}
+
+/* Where uses meet, what was not even declared by its command gives way at its end. */
+static void contend(struct check_use *use)
+{
+    for (struct check_use *other = use->region->check->uses; other; other = other->next) {
+        if (other->command == use->command)
+            continue;
+        other->is_contended |= other->is_undeclared;
+        use->is_contended |= use->is_undeclared;
+    }
 }
 
 /* --- Commands -------------------------------------------------------------------------------------- */
@@ -96,11 +105,13 @@ struct sp_check_command *sp_check_begin(struct sp_coherence *coherence, uint32_t
                                   .region = range->region,
                                   .first = range->first,
                                   .end = range->end,
-                                  .is_write = range->access != SP_ACCESS_READ,
-                                  .is_guess = range->is_guess};
+                                  .is_read = range->is_read,
+                                  .is_write = range->is_written,
+                                  .is_undeclared = range->is_undeclared};
         /* Before anything else: what the host does from here on is to be seen. */
         sp_check_rearm(check);
-        if (!use->is_guess && (has_work || coherence->is_map))
+        contend(use);
+        if (!sp_check_forgives && (has_work || coherence->is_map))
             look_for_others(use);
         use->next = check->uses;
         check->uses = use;
@@ -143,12 +154,24 @@ static void add_map(struct check_use *use)
     sp_check_arrange(use->region->check, map->first, map->end, true);
 }
 
-void sp_check_end(struct sp_check_command *command, struct sp_coherence *coherence, bool opens)
+/* What might have been changed was perhaps changed elsewhere meanwhile: then that counts. */
+static void give_way(struct sp_coherence *coherence, const struct check_use *use)
 {
-    if (!command)
-        return;
-    (void)coherence;
+    for (unsigned i = 0; i < coherence->count; i++) {
+        struct sp_range_use *range = &coherence->ranges[i];
+        if (range->is_undeclared && range->region == use->region)
+            range->access = SP_ACCESS_READ;
+    }
+}
+
+static void tell_kernel(const struct sp_check_command *command, uintptr_t address);
+
+void sp_check_end(struct sp_check_command *command, struct sp_coherence *coherence,
+                  uintptr_t undeclared, bool opens)
+{
     pthread_mutex_lock(&sp_check_lock);
+    if (undeclared)
+        tell_kernel(command, undeclared);
     if (command->previous)
         command->previous->next = command->next;
     else
@@ -159,6 +182,8 @@ void sp_check_end(struct sp_check_command *command, struct sp_coherence *coheren
         struct check_use *use = &command->uses[i];
         struct sp_check_region *check = use->region->check;
         remove_use(use);
+        if (use->is_contended)
+            give_way(coherence, use);
         if (command->agent == SP_AGENT_HOST)
             check->allowed--;
         sp_check_rearm(check);
@@ -242,4 +267,40 @@ void sp_check_add_agent(struct sp_device *device)
         return;
     tell_others_lost[device->agent] = device->lost;
     device->lost = device_lost;
+}
+
+static void declared(struct sp_work *work, int error)
+{
+    (void)error; /* the device keeps nothing from its kernels */
+    free(work);
+}
+
+static bool declare(struct sp_device *device, const void *start, size_t bytes, uint64_t ticket)
+{
+    struct sp_work *work = sp_alloc(sizeof *work);
+    if (!work)
+        return false;
+    work->kind = SP_WORK_DECLARE;
+    work->range.start = (uintptr_t)start;
+    work->range.bytes = bytes;
+    work->range.ticket = ticket;
+    work->finished = declared;
+    device->ops->submit(device, work);
+    return true;
+}
+
+void sp_check_declare(const struct sp_coherence *coherence, struct sp_device *device,
+                      struct sp_work *work)
+{
+    static _Atomic uint64_t tickets;
+    if (sp_check_forgives)
+        return;
+    uint64_t ticket = atomic_fetch_add_explicit(&tickets, 1, memory_order_relaxed) + 1;
+    bool is_whole = !work->kernel.globals || declare(device, work->kernel.globals, 1, ticket);
+    for (unsigned i = 0; is_whole && i < coherence->count; i++) {
+        const struct sp_region *region = coherence->ranges[i].region;
+        is_whole = declare(device, region->start, region->bytes, ticket);
+    }
+    if (is_whole) /* else the kernel is not checked */
+        work->kernel.ticket = ticket;
 }

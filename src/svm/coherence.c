@@ -541,7 +541,9 @@ int sp_coherence_touch(struct sp_coherence *coherence, struct sp_arena *arena, c
     struct sp_range_use *range = &coherence->ranges[coherence->count++];
     uint64_t first = bytes ? (uint64_t)((const unsigned char *)address - region->start) : 0;
     *range = (struct sp_range_use){.region = region, .first = first, .end = region->bytes,
-                                   .access = access};
+                                   .access = access,
+                                   .is_read = access != SP_ACCESS_DISCARD,
+                                   .is_written = access != SP_ACCESS_READ};
     if (bytes && bytes < region->bytes - first)
         range->end = first + bytes;
     return 0;

@@ -28,7 +28,8 @@ struct sp_range_use {
     struct sp_region *region; /* with a use */
     uint64_t first, end;      /* bytes of the region */
     enum sp_access access;
-    bool is_guess; /* it might be used so; the code does not say */
+    /* For the checking mode: what of this is sure, and whether the program declared it at all. */
+    bool is_read, is_written, is_undeclared;
     struct sp_binding *binding; /* of its span on the agent, with a reference and a pin; or NULL */
 };
 

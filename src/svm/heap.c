@@ -592,6 +592,24 @@ void sp_arena_for_each_region(void (*function)(struct sp_region *region, void *d
     pthread_mutex_unlock(&shared_arenas_lock);
 }
 
+int sp_arena_for_each_address(struct sp_arena *arena,
+                              void (*function)(const void *start, void *data), void *data)
+{
+    pthread_mutex_lock(&arena->lock);
+    size_t count = collect_all(arena, NULL);
+    struct sp_region **list = sp_alloc_array(count, sizeof *list);
+    if (list)
+        collect_all(arena, list);
+    pthread_mutex_unlock(&arena->lock);
+    for (size_t i = 0; list && i < count; i++) {
+        if (list[i]->path == SP_PATH_PRIVATE)
+            function(list[i]->start, data);
+        sp_arena_end_use(list[i]);
+    }
+    free(list);
+    return list ? 0 : -ENOMEM;
+}
+
 bool sp_region_find(const void *address, struct sp_region_info *info)
 {
     bool is_found = false;

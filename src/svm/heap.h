@@ -85,6 +85,11 @@ void sp_arena_end_use(struct sp_region *region);
 /* Calls `function` for every region of every shared arena, with a use held and no lock. */
 void sp_arena_for_each_region(void (*function)(struct sp_region *region, void *data), void *data);
 
+/* Calls `function` with the start of every region of the private path that a shared arena has now, with no lock held; it
+ * may be gone by then. -ENOMEM. */
+int sp_arena_for_each_address(struct sp_arena *arena,
+                              void (*function)(const void *start, void *data), void *data);
+
 /* The live region that holds `address`: true and *info, or false. */
 bool sp_region_find(const void *address, struct sp_region_info *info);
 

@@ -137,6 +137,8 @@ bool sp_client_take_completions(struct client_device *device)
         if (record.kind == SP_COMPLETION_FINISHED) {
             if (work->timed)
                 set_times(work, &record);
+            if (work->kind == SP_WORK_KERNEL) /* only a number to look up, whatever it is */
+                work->kernel.undeclared = record.undeclared;
             device->finished_works++;
             sp_client_finish_locked(device, work, clamp_error(record.error));
         }

@@ -56,6 +56,7 @@ static size_t record_bytes(const struct sp_work *work)
     case SP_WORK_COPY_RECT:
     case SP_WORK_BIND:
     case SP_WORK_UNBIND:
+    case SP_WORK_DECLARE:
     case SP_WORK_TRANSFER:
         return sizeof(struct sp_command);
     case SP_WORK_CALL:
@@ -74,6 +75,7 @@ static void encode_kernel(const struct sp_work *work, struct sp_command *command
     command->kernel.args_bytes = kernel->args_bytes;
     command->kernel.work_dim = range->work_dim;
     command->kernel.globals = (uintptr_t)work->kernel.globals;
+    command->kernel.ticket = work->kernel.ticket;
     for (unsigned d = 0; d < 3; d++) {
         command->kernel.global_offset[d] = range->global_offset[d];
         command->kernel.global_size[d] = range->global_size[d];
@@ -89,9 +91,11 @@ static int encode_range(struct client_device *device, const struct sp_work *work
     command->range.start = work->range.start;
     command->range.bytes = work->range.bytes;
     command->range.generation = command->range.unexports = 0;
+    command->range.ticket = work->kind == SP_WORK_DECLARE ? work->range.ticket : 0;
     if (work->kind != SP_WORK_TRANSFER) {
-        command->kind = work->kind == SP_WORK_UNBIND ? SP_COMMAND_UNBIND
-                        : work->range.is_home        ? SP_COMMAND_BIND_HOME
+        command->kind = work->kind == SP_WORK_UNBIND    ? SP_COMMAND_UNBIND
+                        : work->kind == SP_WORK_DECLARE ? SP_COMMAND_DECLARE
+                        : work->range.is_home           ? SP_COMMAND_BIND_HOME
                                                      : SP_COMMAND_BIND_PRIVATE;
         return 0;
     }

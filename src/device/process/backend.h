@@ -73,6 +73,10 @@ struct sp_backend {
      * each, here or in progress. `command` is only there during the call. */
     void (*submit)(const struct sp_command *command, void *code);
 
+    /* In the handler of a fault at `address`, on a thread that runs a kernel: true where the access can be made
+     * again, for it was only kept from the kernel (DECLARE). NULL: the backend keeps nothing from kernels. */
+    bool (*reveal)(uint64_t address);
+
     /* Sees to commands under way: false when there are none. NULL where submit ends them all. */
     bool (*progress)(void);
 };
@@ -98,6 +102,9 @@ void sp_process_unexport(uint64_t start, uint64_t bytes);
  * the range needs. 0; -ENODEV where there is no such device, or part; -EIO where that memory is
  * gone for good; -ETIMEDOUT. All can be replaced when this returns: `generation` tells. */
 int sp_process_await_peer(const struct sp_command *transfer);
+
+/* Before the end of a kernel with a ticket: the first address that it touched undeclared, or 0. */
+void sp_process_undeclared(uint64_t address);
 
 /* The times matter where the command is timed. */
 void sp_process_ended(uint64_t number, int error, uint64_t start_ns, uint64_t end_ns);

@@ -6,6 +6,7 @@
  *
  * A crash. The handlers of the signals that stand for one write what happened into the rings' page,
  * which the application reads after our death, and then let the signal do what it does by default.
+ * A fault that the backend has made itself, to see what a kernel touches, is undone by it and goes on instead.
  * They are installed here, in a process of ours, never in the application. Every thread that runs
  * kernels has the signals unblocked (the kernel skips the handler of a blocked one) and a stack for
  * the handler (a kernel may have used up its own).
@@ -31,6 +32,7 @@ static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SI
 #define NUM_CRASH_SIGNALS (sizeof crash_signals / sizeof crash_signals[0])
 
 static struct sp_rings *reported_to;
+static bool (*reveal)(uint64_t address);
 static struct pollfd watched[2];
 
 static void *watch(void *unused)
@@ -60,21 +62,25 @@ static void on_crash(int number, siginfo_t *info, void *context)
 {
     (void)context;
     unsigned none = 0;
+    if (number == SIGSEGV && info->si_code > 0 && reveal && reveal((uintptr_t)info->si_addr))
+        return;
     /* The first crash is the one that counts. Relaxed: read only after our death. */
     if (atomic_compare_exchange_strong_explicit(&reported_to->fault_signal, &none, (unsigned)number,
                                                 memory_order_relaxed, memory_order_relaxed) &&
         info->si_code > 0)
         atomic_store_explicit(&reported_to->fault_address, (uintptr_t)info->si_addr,
                               memory_order_relaxed);
-    /* SA_RESETHAND made it the default, and SA_NODEFER left it unblocked: this ends the process. */
+    /* SA_NODEFER left it unblocked: this ends the process. */
+    signal(number, SIG_DFL);
     syscall(SYS_tgkill, getpid(), gettid(), number);
 }
 
-void sp_fault_report_to(struct sp_rings *rings)
+void sp_fault_report_to(struct sp_rings *rings, bool (*first_reveal)(uint64_t address))
 {
     struct sigaction action = {.sa_sigaction = on_crash,
-                               .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND | SA_NODEFER};
+                               .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     reported_to = rings;
+    reveal = first_reveal;
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < NUM_CRASH_SIGNALS; i++)
         sigaction(crash_signals[i], &action, NULL);

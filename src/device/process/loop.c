@@ -32,6 +32,7 @@ static struct {
     uint64_t released; /* what the shared word says: behind the last command that nobody reads */
     uint64_t current;  /* number of the command in the backend's submit; 0: none */
     uint64_t completion_tail;
+    uint64_t undeclared; /* for the completion to come */
 } loop;
 
 /* Release/acquire: what a pointer leads to is whole. A slot changes only while no command names it.
@@ -64,7 +65,8 @@ static void complete(uint64_t number, enum sp_completion_kind kind, int error, u
                                      .error = error,
                                      .start_ns = start_ns,
                                      .end_ns = end_ns,
-                                     .unexports = sp_peers_unexports()};
+                                     .unexports = sp_peers_unexports(),
+                                     .undeclared = loop.undeclared};
     loop.completion_tail++;
     /* Sequentially consistent, before the look at application_sleeps; and a release of the record
      * and of what the command did. */
@@ -90,6 +92,12 @@ void sp_process_ended(uint64_t number, int error, uint64_t start_ns, uint64_t en
     /* Release: the room of the command is given back with all reads of it done. */
     atomic_store_explicit(&loop.rings->command_head, loop.released, memory_order_release);
     complete(number, SP_COMPLETION_FINISHED, error, start_ns, end_ns, true);
+    loop.undeclared = 0;
+}
+
+void sp_process_undeclared(uint64_t address)
+{
+    loop.undeclared = address;
 }
 
 static bool has_commands(memory_order order)

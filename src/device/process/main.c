@@ -115,7 +115,7 @@ static int start_threads(int socket, const int files[SP_HELLO_FILES], struct sp_
     int error = sp_fault_watch(socket, files[SP_HELLO_APPLICATION]);
     if (error)
         return error;
-    sp_fault_report_to(rings);
+    sp_fault_report_to(rings, process.backend->reveal);
     sp_fault_prepare_thread();
     sp_loop_init(process.backend, rings, files[SP_HELLO_COMPLETIONS]);
     sp_peers_init(process.backend, socket);

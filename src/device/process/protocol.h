@@ -115,6 +115,7 @@ enum sp_command_kind {
     SP_COMMAND_BIND_HOME,
     SP_COMMAND_UNBIND,
     SP_COMMAND_TRANSFER,
+    SP_COMMAND_DECLARE, /* range: start, bytes, ticket. A backend that cannot refuses it, and ignores tickets */
 };
 
 enum {
@@ -137,6 +138,7 @@ struct sp_command {
             uint32_t args_bytes;
             uint32_t work_dim;
             uint64_t globals; /* address, or 0 */
+            uint64_t ticket;  /* not 0: only what was declared under it may be reached */
             uint64_t global_offset[3], global_size[3], local_size[3];
             alignas(8) unsigned char args[];
         } kernel;
@@ -161,6 +163,7 @@ struct sp_command {
             uint32_t source, destination; /* transfer: SP_PLACE_, or a device's index */
             uint32_t generation;          /* of the other device's memory */
             uint32_t unexports;           /* of that device, which must be known here */
+            uint64_t ticket;              /* declare: of the kernel to come */
         } range;
     };
 };
@@ -173,7 +176,9 @@ struct sp_completion {
     int32_t error;             /* 0, or a negative errno */
     uint64_t start_ns, end_ns; /* of timed works */
     uint32_t unexports;        /* messages UNEXPORT that were sent before */
-    uint32_t reserved[7];
+    uint32_t reserved;
+    uint64_t undeclared;       /* of a kernel: the first address that it touched undeclared; 0: none */
+    uint32_t reserved_too[4];
 };
 
 _Static_assert(sizeof(struct sp_completion) == SP_RECORD_BYTES, "one cache line");

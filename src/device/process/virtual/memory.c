@@ -182,6 +182,7 @@ int sp_virtual_memory_bind(uint64_t start, uint64_t bytes, bool is_home)
     if (error)
         return error;
     madvise(at, bytes, MADV_HUGEPAGE); /* a wish */
+    sp_virtual_reach_bound(end);
     memory.used += wanted;
     memset(memory.states + first, is_home ? HOME : PRIVATE, end - first);
     return 0;

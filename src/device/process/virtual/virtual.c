@@ -116,6 +116,8 @@ static int start(const struct sp_backend_setup *setup, int *memory_file)
     sp_virtual_peers_init(setup);
     int error = sp_virtual_memory_init(setup, memory_file);
     if (!error)
+        error = sp_virtual_reach_init(setup);
+    if (!error)
         error = sp_cpu_driver.probe(&devices, &count);
     if (error)
         return error;
@@ -228,7 +230,12 @@ static int run_kernel(const struct sp_command *command, const struct virtual_cod
     }
     work.kernel.globals = (unsigned char *)(uintptr_t)command->kernel.globals;
     work.kernel.args = place_args(command, kernel->args_align);
-    return work.kernel.args ? run(command, &work) : -ENOMEM;
+    if (command->kernel.ticket)
+        sp_virtual_reach_limit(command->kernel.ticket);
+    int error = work.kernel.args ? run(command, &work) : -ENOMEM;
+    if (command->kernel.ticket)
+        sp_process_undeclared(sp_virtual_reach_unlimit(command->kernel.ticket));
+    return error;
 }
 
 static int run_copy(const struct sp_command *command)
@@ -319,6 +326,10 @@ static int run_command(const struct sp_command *command, const struct virtual_co
     case SP_COMMAND_UNBIND:
         sp_process_began(command, true);
         return sp_virtual_memory_unbind(command->range.start, command->range.bytes);
+    case SP_COMMAND_DECLARE:
+        sp_process_began(command, true);
+        return sp_virtual_reach_declare(command->range.start, command->range.bytes,
+                                        command->range.ticket);
     case SP_COMMAND_TRANSFER:
         return run_transfer(command);
     default:
@@ -344,4 +355,5 @@ const struct sp_backend sp_virtual_backend = {
     .peer_part = sp_virtual_peer_part,
     .peer_part_gone = sp_virtual_peer_part_gone,
     .submit = submit,
+    .reveal = sp_virtual_reach_reveal,
 };

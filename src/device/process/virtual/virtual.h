@@ -4,6 +4,7 @@
  * virtual.c   kernels, copies and fills through the CPU driver
  * memory.c    what is bound where, and the ends of transfers
  * peers.c     the memory of other devices, at aliases
+ * reach.c     what a kernel may reach, in the checking mode
  */
 #ifndef SP_DEVICE_PROCESS_VIRTUAL_H
 #define SP_DEVICE_PROCESS_VIRTUAL_H
@@ -34,6 +35,24 @@ bool sp_virtual_memory_is_bound(uint64_t address, uint64_t bytes);
  * reached; -EINVAL. After an error nothing is in use. */
 int sp_virtual_memory_ends(const struct sp_command *transfer, void **dst, const void **src);
 void sp_virtual_memory_end_use(const struct sp_command *transfer);
+
+/* reach.c; the loop thread. */
+
+int sp_virtual_reach_init(const struct sp_backend_setup *setup);
+
+/* Granules below `end` may be bound. */
+void sp_virtual_reach_bound(uint64_t end);
+
+/* The kernel with this ticket may reach the granules of the range. 0, -EINVAL, -ENOMEM. */
+int sp_virtual_reach_declare(uint64_t start, uint64_t bytes, uint64_t ticket);
+
+/* From now on only what was declared under `ticket` is accessible; and all again. Returns the first address
+ * that was touched though it was not declared, or 0; the ticket is used up. */
+void sp_virtual_reach_limit(uint64_t ticket);
+uint64_t sp_virtual_reach_unlimit(uint64_t ticket);
+
+/* In the handler of a fault at `address`: true where that was such a touch, which can now be made again. */
+bool sp_virtual_reach_reveal(uint64_t address);
 
 /* peers.c */
 
