@@ -184,7 +184,7 @@ static enum sp_access access_of(const struct sp_kernel_info *kernel, const struc
 {
     bool may_write = info->effect & (SP_EFFECT_WRITE | SP_EFFECT_UNKNOWN);
     /* A pointer loaded from memory may lead back to what an argument points to. */
-    may_write |= kernel->follows_pointers;
+    may_write |= kernel->writes_followed;
     if (info->kind == SP_ARG_CONSTANT || (mem && mem->flags & CL_MEM_READ_ONLY))
         may_write = false;
     return may_write ? SP_ACCESS_READ_WRITE : SP_ACCESS_READ;
@@ -251,8 +251,10 @@ static void touch_ranges(struct sp_command *command, cl_kernel kernel)
                                                  : access_of(kernel->info, info, mem),
                         info->effect & SP_EFFECT_UNKNOWN ? 0 : info->effect);
     }
+    /* What was named is reached through pointers that the kernel loads, or else not at all. */
+    enum sp_access named = kernel->info->writes_followed ? SP_ACCESS_READ_WRITE : SP_ACCESS_READ;
     for (size_t i = 0; i < kernel->num_svm_pointers; i++)
-        touch_range(command, kernel->svm_pointers[i], 0, SP_ACCESS_READ_WRITE, 0);
+        touch_range(command, kernel->svm_pointers[i], 0, named, 0);
     if (sp_check_is_on && sp_check_forgives && kernel->info->follows_pointers)
         touch_all(command);
 }

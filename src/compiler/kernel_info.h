@@ -56,6 +56,7 @@ struct sp_kernel_info {
     bool has_barrier;             /* a work-group barrier or collective is reachable */
     bool uses_globals;            /* reads or writes program-scope variables */
     bool follows_pointers;        /* may reach memory through pointers loaded from memory */
+    bool writes_followed;         /* and may change it there */
 };
 
 struct sp_program_info {

@@ -119,7 +119,9 @@ static void print_kernel(const struct sp_kernel_info *kernel)
            kernel->name, kernel->attributes, kernel->args_bytes, kernel->local_static_bytes,
            kernel->private_bytes, kernel->has_barrier ? ", barrier" : "",
            kernel->uses_globals ? ", globals" : "",
-           kernel->follows_pointers ? ", follows pointers" : "");
+           kernel->writes_followed    ? ", follows pointers and writes there"
+           : kernel->follows_pointers ? ", follows pointers"
+                                      : "");
     for (uint32_t i = 0; i < kernel->num_args; i++) {
         const struct sp_arg_info *arg = &kernel->args[i];
         static const char *const kinds[] = {"value", "global", "constant", "local"};

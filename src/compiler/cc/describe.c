@@ -248,7 +248,9 @@ void sp_cc_describe(LLVMModuleRef module, LLVMValueRef kernel, struct sp_kernel_
     info->local_static_bytes = locals.bytes;
     for (size_t i = 0; i < globals.count; i++)
         info->uses_globals |= sp_ir_uses_global(kernel, globals.places[i].variable);
-    info->follows_pointers = sp_cc_follows_pointers(kernel);
+    uint32_t followed = sp_cc_followed_effect(kernel);
+    info->follows_pointers = followed != 0;
+    info->writes_followed = followed & SP_EFFECT_WRITE;
     sp_cc_layout_finish(&locals);
     sp_cc_layout_finish(&globals);
 }

@@ -125,25 +125,36 @@ static bool is_followed(LLVMValueRef address)
     return followed;
 }
 
-bool sp_cc_follows_pointers(LLVMValueRef kernel)
+/* The effect of one instruction where the address that it accesses is followed. */
+static uint32_t followed_effect_of(LLVMValueRef value)
 {
+    uint32_t effect = 0;
+    if (LLVMIsALoadInst(value)) {
+        effect = SP_EFFECT_READ;
+    } else if (LLVMIsAAtomicRMWInst(value) || LLVMIsAAtomicCmpXchgInst(value)) {
+        effect = SP_EFFECT_READ | SP_EFFECT_WRITE;
+    } else if (LLVMIsAStoreInst(value)) {
+        return is_followed(LLVMGetOperand(value, 1)) ? SP_EFFECT_WRITE : 0u;
+    } else if (sp_ir_is_intrinsic(value, "llvm.memset.")) {
+        effect = SP_EFFECT_WRITE;
+    } else if (sp_ir_is_intrinsic(value, "llvm.memcpy.") ||
+               sp_ir_is_intrinsic(value, "llvm.memmove.")) {
+        return (is_followed(LLVMGetOperand(value, 0)) ? SP_EFFECT_WRITE : 0u) |
+               (is_followed(LLVMGetOperand(value, 1)) ? SP_EFFECT_READ : 0u);
+    }
+    return effect && is_followed(LLVMGetOperand(value, 0)) ? effect : 0u;
+}
+
+uint32_t sp_cc_followed_effect(LLVMValueRef kernel)
+{
+    const uint32_t all = SP_EFFECT_READ | SP_EFFECT_WRITE;
+    uint32_t effect = 0;
     LLVMBasicBlockRef block;
     for (block = LLVMGetFirstBasicBlock(kernel); block; block = LLVMGetNextBasicBlock(block)) {
         LLVMValueRef value;
-        for (value = LLVMGetFirstInstruction(block); value; value = LLVMGetNextInstruction(value)) {
-            bool followed = false;
-            if (LLVMIsALoadInst(value) || LLVMIsAAtomicRMWInst(value) ||
-                LLVMIsAAtomicCmpXchgInst(value))
-                followed = is_followed(LLVMGetOperand(value, 0));
-            else if (LLVMIsAStoreInst(value) || sp_ir_is_intrinsic(value, "llvm.memset."))
-                followed = is_followed(LLVMGetOperand(value, LLVMIsAStoreInst(value) ? 1 : 0));
-            else if (sp_ir_is_intrinsic(value, "llvm.memcpy.") ||
-                     sp_ir_is_intrinsic(value, "llvm.memmove."))
-                followed =
-                    is_followed(LLVMGetOperand(value, 0)) || is_followed(LLVMGetOperand(value, 1));
-            if (followed)
-                return true;
-        }
+        for (value = LLVMGetFirstInstruction(block); value && effect != all;
+             value = LLVMGetNextInstruction(value))
+            effect |= followed_effect_of(value);
     }
-    return false;
+    return effect;
 }

@@ -23,7 +23,8 @@ static struct sp_kernel_info kernels[] = {
      .reqd_local_size = {8, 1, 1},
      .local_static_bytes = 256,
      .has_barrier = true},
-    {.name = "two", .attributes = "vec_type_hint(int)", .follows_pointers = true},
+    {.name = "two", .attributes = "vec_type_hint(int)", .follows_pointers = true,
+     .writes_followed = true},
 };
 static const struct sp_program_info program = {2, kernels, 40, NULL};
 
@@ -47,6 +48,8 @@ static void test_there_and_back(void **state)
     assert_int_equal(one->local_static_bytes, 256);
     assert_true(one->has_barrier);
     assert_true(sp_program_info_find(info, "two")->follows_pointers);
+    assert_true(sp_program_info_find(info, "two")->writes_followed);
+    assert_false(one->writes_followed);
     assert_null(sp_program_info_find(info, "three"));
     assert_int_equal(info->globals_bytes, 40);
     sp_program_info_destroy(info);

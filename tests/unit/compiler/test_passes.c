@@ -352,7 +352,7 @@ static void test_effects_of_instructions(void **state)
                    "  ret void\n}\n");
     for (unsigned i = 0; i < 5; i++)
         assert_int_equal(sp_cc_effect_of(LLVMGetParam(parsed.function, i)), expected[i]);
-    assert_false(sp_cc_follows_pointers(parsed.function));
+    assert_int_equal(sp_cc_followed_effect(parsed.function), 0);
     discard(&parsed);
 }
 

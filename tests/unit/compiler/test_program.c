@@ -78,7 +78,10 @@ static void test_effects(void **state)
         "  global ulong *followed) {\n"
         "  put(written, read[n]); both[0]++; atomic_inc(counted); *escapes = (ulong)read;\n"
         "  *(n ? selected : written) = 1; *(global int *)followed[0] = 1; }\n"
-        "kernel void plain(global int *a, local int *b) { a[0] = b[1]; }\n";
+        "kernel void plain(global int *a, local int *b) { a[0] = b[1]; }\n"
+        "struct node { global struct node *next; int value; };\n"
+        "kernel void reader(global struct node *n, global int *sum) {\n"
+        "  int s = 0; for (; n; n = n->next) s += n->value; *sum = s; }\n";
     static const uint32_t expected[] = {0,
                                         SP_EFFECT_READ | SP_EFFECT_WRITE | SP_EFFECT_UNKNOWN,
                                         SP_EFFECT_WRITE,
@@ -95,7 +98,11 @@ static void test_effects(void **state)
     for (uint32_t i = 0; i < kernel->num_args; i++)
         assert_int_equal(kernel->args[i].effect, expected[i]);
     assert_true(kernel->follows_pointers);
+    assert_true(kernel->writes_followed);
     assert_false(sp_program_info_find(&program.info, "plain")->follows_pointers);
+    const struct sp_kernel_info *reader = sp_program_info_find(&program.info, "reader");
+    assert_true(reader->follows_pointers);
+    assert_false(reader->writes_followed);
     program_finish(&program);
 }
 
