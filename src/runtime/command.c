@@ -5,6 +5,9 @@
  * one command can make many others ready, and those without work end at once: they go through a list in
  * a loop (struct ending), never through recursion.
  *
+ * A device with memory of its own runs works in the order in which it gets them. So a work of an in-order queue there
+ * waits only for the submission of the work before it, and a stream of launches has no gaps.
+ *
  * Locks: a queue's, then an event's; none is held when work is submitted, objects are dropped or
  * callbacks are posted.
  */
@@ -141,16 +144,43 @@ cl_int sp_wait_list_check(cl_context context, cl_uint num_events, const cl_event
     return CL_SUCCESS;
 }
 
-/* Lets `command` wait for `event`, unless that has ended. */
-static void depend(struct sp_command *command, cl_event event, bool is_explicit)
+/* Where the command's work runs. Copies and fills run on the host where some of the memory is only
+ * known there; so do functions of the host. */
+static struct sp_device *device_of(const struct sp_command *command)
+{
+    struct sp_device *device = command->event.queue->device->device;
+    bool is_host_work = command->has_work
+                            ? command->work.kind != SP_WORK_KERNEL &&
+                                  (command->is_outside || command->work.kind == SP_WORK_CALL)
+                            : command->is_for_host;
+    return device->info.own_memory && is_host_work ? sp_host_device() : device;
+}
+
+/* Whether a device runs `command` behind the one before it in its queue, in order, if it gets both. */
+static bool is_streamed_behind(const struct sp_command *command, const struct sp_command *before)
+{
+    /* What completes a command apart from its work is not in the device's order. */
+    return before->has_work && command->has_work && !before->complete &&
+           device_of(command)->info.own_memory && device_of(before)->info.own_memory;
+}
+
+/* Lets `command` wait for `event`, unless that has ended; `before` is its command where the submission of that is
+ * enough. */
+static void depend(struct sp_command *command, cl_event event, struct sp_command *before,
+                   bool is_explicit)
 {
     pthread_mutex_lock(&event->lock);
     cl_int status = sp_event_status(event);
+    if (status > CL_COMPLETE && before && before->is_submitted) {
+        pthread_mutex_unlock(&event->lock);
+        return;
+    }
     if (status > CL_COMPLETE) {
         assert(command->num_dependencies < command->max_dependencies);
         struct sp_dependency *dependency = &command->dependencies[command->num_dependencies++];
         dependency->waiter = command;
         dependency->is_explicit = is_explicit;
+        dependency->is_until_submitted = before != NULL;
         dependency->next = event->dependents;
         event->dependents = dependency;
         /* Relaxed: the command is not started before its enqueuer settles its own count. */
@@ -172,7 +202,8 @@ static struct sp_command *append_to_queue(struct sp_command *command)
     command->sequence = queue->next_sequence++;
     if (!(queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)) {
         if (queue->last)
-            depend(command, &queue->last->event, false);
+            depend(command, &queue->last->event,
+                   is_streamed_behind(command, queue->last) ? queue->last : NULL, false);
         dropped = queue->last;
         queue->last = command;
         sp_object_reference(&command->event.object);
@@ -181,7 +212,7 @@ static struct sp_command *append_to_queue(struct sp_command *command)
             command->waits_for_head = true;
             atomic_fetch_add_explicit(&command->waiting_for, 1, memory_order_relaxed);
         } else if (queue->barrier) {
-            depend(command, &queue->barrier->event, false);
+            depend(command, &queue->barrier->event, NULL, false);
         }
         command->previous_pending = queue->last_pending;
         if (queue->last_pending)
@@ -376,6 +407,8 @@ static cl_int status_of_errno(int error)
         return CL_COMPLETE;
     case -ENOMEM:
         return CL_OUT_OF_HOST_MEMORY;
+    case -ENOSPC:
+        return CL_MEM_OBJECT_ALLOCATION_FAILURE;
     default:
         return CL_OUT_OF_RESOURCES;
     }
@@ -388,16 +421,24 @@ static void work_finished(struct sp_work *work, int error)
     start_ready(&ending);
 }
 
-/* Where the command's work runs. Copies and fills run on the host where some of the memory is only
- * known there; so do functions of the host. */
-static struct sp_device *device_of(const struct sp_command *command)
+/* The device has got the command's work: what is to run right behind it may be sent after it. */
+static void release_streamed(struct ending *ending, struct sp_command *command)
 {
-    struct sp_device *device = command->event.queue->device->device;
-    bool is_host_work = command->has_work
-                            ? command->work.kind != SP_WORK_KERNEL &&
-                                  (command->is_outside || command->work.kind == SP_WORK_CALL)
-                            : command->is_for_host;
-    return device->info.own_memory && is_host_work ? sp_host_device() : device;
+    struct sp_dependency *released = NULL;
+    pthread_mutex_lock(&command->event.lock);
+    command->is_submitted = true;
+    for (struct sp_dependency **link = &command->event.dependents; *link;) {
+        struct sp_dependency *dependency = *link;
+        if (!dependency->is_until_submitted) {
+            link = &dependency->next;
+            continue;
+        }
+        *link = dependency->next;
+        dependency->next = released;
+        released = dependency;
+    }
+    pthread_mutex_unlock(&command->event.lock);
+    sp_dependents_settle(ending, released, CL_COMPLETE);
 }
 
 /* All that it waits for has ended, and what it uses is current. */
@@ -419,9 +460,20 @@ static void start_work(struct ending *ending, struct sp_command *command)
     command->work.stream = command->event.queue;
     command->work.started = command->event.is_shared ? work_started : NULL;
     command->work.finished = work_finished;
-    if (sp_check_is_on && device->info.own_memory && command->work.kind == SP_WORK_KERNEL)
+    if (!device->info.own_memory) {
+        device->ops->submit(device, &command->work);
+        return;
+    }
+    if (!sp_coherence_is_bound(&command->coherence)) {
+        complete_command(ending, command, CL_OUT_OF_RESOURCES);
+        return;
+    }
+    if (sp_check_is_on && command->work.kind == SP_WORK_KERNEL)
         sp_check_declare(&command->coherence, device, &command->work);
+    sp_object_reference(&command->event.object); /* it may have ended before submit returns */
     device->ops->submit(device, &command->work);
+    release_streamed(ending, command);
+    sp_object_unreference(&command->event.object);
 }
 
 /* Who finds the other's mark goes on: the thread that began, in its loop, or the one that ended the
@@ -498,6 +550,15 @@ void sp_dependents_start(struct sp_dependency *dependents, cl_int status)
     start_ready(&ending);
 }
 
+/* A command that has to wait lets what it reads come meanwhile. It cannot start before its enqueuer has settled. */
+static void prefetch(struct sp_command *command)
+{
+    struct sp_device *device = device_of(command);
+    if (command->has_work && command->coherence.count && device->info.own_memory &&
+        atomic_load_explicit(&command->waiting_for, memory_order_relaxed) > 1)
+        sp_coherence_prefetch(&command->coherence, device->agent);
+}
+
 cl_int sp_command_enqueue(struct sp_command *command, cl_uint num_events, const cl_event *events,
                           bool blocking, cl_event *event)
 {
@@ -520,11 +581,12 @@ cl_int sp_command_enqueue(struct sp_command *command, cl_uint num_events, const 
         sp_object_reference(&own->object);
 
     for (cl_uint i = 0; i < num_events; i++)
-        depend(command, events[i], true);
+        depend(command, events[i], NULL, true);
     struct sp_command *dropped = append_to_queue(command);
     if (dropped)
         sp_object_unreference(&dropped->event.object);
 
+    prefetch(command);
     struct ending ending = {0};
     settle_one(&ending, command);
     start_ready(&ending);

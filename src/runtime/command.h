@@ -21,6 +21,7 @@ struct sp_dependency {
     struct sp_dependency *next;
     struct sp_command *waiter;
     bool is_explicit; /* from a wait list: an error is passed on. The order of a queue passes none */
+    bool is_until_submitted; /* the submission is enough: both run in order on one device */
 };
 
 struct sp_command {
@@ -48,6 +49,7 @@ struct sp_command {
     struct sp_check_command *check; /* checking mode only; NULL otherwise */
     const void *site;              /* likewise: where it was enqueued */
     atomic_int begin_state;        /* who goes on once all ranges are current: see command.c */
+    bool is_submitted;             /* under the event's lock: its device will run it in order */
     atomic_uint waiting_for;     /* what has not ended of all it waits for, plus one while it is enqueued */
     atomic_int dependency_error; /* nonzero: an event of its wait list ended in error */
     bool waits_for_head;         /* counts in waiting_for until it is the first pending one */

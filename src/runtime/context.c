@@ -7,6 +7,7 @@
 
 #include "device/selection.h"
 #include "runtime/check_report.h"
+#include "runtime/loss_report.h"
 #include "svm/check.h"
 #include "svm/coherence.h"
 #include "svm/heap.h"
@@ -130,6 +131,7 @@ cl_platform_id sp_platform_get(void)
 
 static void end_context(cl_context context)
 {
+    sp_loss_report_remove(context);
     while (context->destructors) {
         struct sp_destructor *destructor = context->destructors;
         context->destructors = destructor->next;
@@ -196,6 +198,11 @@ cl_int sp_context_create(cl_uint num_devices, const cl_device_id *devices,
     for (cl_uint i = 0; i < num_devices; i++) {
         created->devices[i] = devices[i];
         sp_object_reference(&devices[i]->object);
+    }
+    /* What devices lose is told on the callback thread. */
+    if (created->is_distributed && (sp_callback_start() || sp_loss_report_add(created))) {
+        sp_object_unreference(&created->object);
+        return CL_OUT_OF_HOST_MEMORY;
     }
     sp_check_report_add(created);
     *context = created;

@@ -19,6 +19,7 @@
 
 struct sp_binding;
 struct sp_span;
+struct sp_waiter;
 
 /* Registers a device with memory of its own under device->agent. Before its first use. */
 void sp_coherence_add_agent(struct sp_device *device);
@@ -30,7 +31,13 @@ struct sp_range_use {
     enum sp_access access;
     /* For the checking mode: what of this is sure, and whether the program declared it at all. */
     bool is_read, is_written, is_undeclared;
+    bool has_moved;             /* copies were needed */
     struct sp_binding *binding; /* of its span on the agent, with a reference and a pin; or NULL */
+    /* Access DISCARD, while the command is under way: in the region's list, under its lock. */
+    bool is_overwriting;
+    uint32_t agent;
+    struct sp_range_use *next_overwriting;
+    struct sp_waiter *waiters; /* commands that need what it writes */
 };
 
 /* What one command uses, and how far its start has come. Zeroed at first. */
@@ -43,6 +50,11 @@ struct sp_coherence {
     unsigned next;               /* the range to acquire next */
     atomic_uint waiting_for;     /* copies that must end first, plus one while the start goes on */
     atomic_int error;            /* 0 or the first error */
+    /* While it waits for room on the agent (bindings.c). */
+    struct sp_arena *arena;
+    struct sp_coherence *next_waiting;
+    int pin_error;
+    unsigned deaths; /* of the agent, before its ranges were bound */
     /* Called exactly once after begin, when all is current or `error` says why not. No lock is held. */
     void (*ready)(struct sp_coherence *coherence);
 };
@@ -56,6 +68,13 @@ int sp_coherence_touch(struct sp_coherence *coherence, struct sp_arena *arena, c
  * an agent that is a device, copies that it makes itself may still be under way: its works come
  * after them. */
 void sp_coherence_begin(struct sp_coherence *coherence, struct sp_arena *arena, uint32_t agent);
+
+/* Whether what was bound at the begin still is: not so when the device died in between. */
+bool sp_coherence_is_bound(const struct sp_coherence *coherence);
+
+/* Begins to move what the command will read to `agent`, which is a device, ahead of its start: where there is room, and
+ * nobody is going to change it. Before sp_coherence_begin, which then finds it there. */
+void sp_coherence_prefetch(const struct sp_coherence *coherence, uint32_t agent);
 
 /* The host wrote `bytes` bytes from `address` on outside of any command: a region's first content. Nothing
  * in an arena that is not shared. */
@@ -71,9 +90,15 @@ void sp_coherence_end(struct sp_coherence *coherence, bool is_done);
 /* Takes a span off every device. Called by the heap when none of its regions is used, with no lock held. */
 void sp_coherence_unbind(struct sp_span *span);
 
-/* Called for each range of a region that was lost with a device; no lock of the library is held but
- * that of the list of arenas. May be NULL. */
-extern void (*sp_coherence_report_loss)(struct sp_region *region, uint64_t first, uint64_t end,
-                                        struct sp_device *device, const char *reason);
+/* Who is told of a device's death: begin, a range for each that was on that device alone, end. May be called with the
+ * list of arenas locked and a region's lock held: they note what they have to say. */
+struct sp_loss_reports {
+    void (*begin)(struct sp_device *device, const char *reason);
+    void (*range)(struct sp_region *region, uint64_t first, uint64_t end, struct sp_device *device);
+    void (*end)(struct sp_device *device);
+};
+
+/* `reports` must stay; NULL: nobody. */
+void sp_coherence_set_loss_reports(const struct sp_loss_reports *reports);
 
 #endif

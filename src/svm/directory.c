@@ -536,3 +536,11 @@ bool sp_directory_is_current(const struct sp_directory *directory, uint64_t firs
             return false;
     return true;
 }
+
+size_t sp_directory_runs_in(const struct sp_directory *directory, uint64_t first, uint64_t end)
+{
+    assert(first <= end && end <= directory->bytes);
+    if (first == end)
+        return 0;
+    return (size_t)find_run(directory, end - 1) - find_run(directory, first) + 1;
+}

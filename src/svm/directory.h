@@ -110,4 +110,7 @@ enum sp_moesi sp_directory_state(const struct sp_directory *directory, uint64_t 
 bool sp_directory_is_current(const struct sp_directory *directory, uint64_t first, uint64_t end,
                              uint32_t agent);
 
+/* How many runs [first, end) touches: no acquire of it asks for more transfers. */
+size_t sp_directory_runs_in(const struct sp_directory *directory, uint64_t first, uint64_t end);
+
 #endif

@@ -14,6 +14,7 @@
 
 struct sp_check_region;
 struct sp_copy;
+struct sp_range_use;
 struct sp_span;
 struct sp_watched_map;
 
@@ -29,12 +30,19 @@ struct sp_region {
     atomic_uint uses;
     bool is_freed; /* under the arena's lock */
     struct sp_check_region *check; /* checking mode only, and under its lock: check.c's; or NULL */
+    /* Counted under the bindings' lock (path.c). */
+    uint32_t hops;       /* uses that needed copies, without quiet times between them */
+    uint32_t quiet_uses; /* in a row that needed none */
+    uint32_t last_user;  /* agent */
+    atomic_uint writers; /* commands that are going to change it and have not ended */
     /* Under the region's lock. */
     pthread_mutex_t lock;
     struct sp_directory directory; /* private path only */
     struct sp_copy *copies;        /* under way */
-    struct sp_watched_map *maps;   /* the host's maps for writing whose pages are watched */
+    struct sp_range_use *overwriting; /* ranges that commands under way overwrite without reading */
+    struct sp_watched_map *maps;   /* the host's maps for writing */
     bool is_dense;                 /* the last such map was written densely: the next is not watched */
+    bool is_map_unknown;           /* there is one that could not be noted */
 };
 
 /* `agent` has the only current copy now of a range. It may have to be split for that, which needs memory; it

@@ -24,7 +24,7 @@
 struct sp_watched_map {
     struct sp_watched_map *next;
     struct sp_region *region;
-    struct sp_hostwatch *watch;
+    struct sp_hostwatch *watch; /* NULL: it is not watched */
     uint64_t first, end;
     uint64_t written; /* bytes, while it is collected */
 };
@@ -34,7 +34,8 @@ static size_t page_bytes(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-bool sp_watched_map_begin(struct sp_region *region, uint64_t first, uint64_t end)
+/* Whether the range of a map is worth watching. */
+static bool is_worth_watching(struct sp_region *region, uint64_t first, uint64_t end)
 {
     /* Only a region with pages of its own, and from a page's start; and not two watchers at once. */
     if (sp_check_is_on || region->span->blocks || first % page_bytes() || end - first < WATCH_MIN_BYTES ||
@@ -44,21 +45,31 @@ bool sp_watched_map_begin(struct sp_region *region, uint64_t first, uint64_t end
     bool is_dense = region->is_dense;
     region->is_dense = false;
     pthread_mutex_unlock(&region->lock);
-    struct sp_watched_map *map = is_dense ? NULL : sp_alloc(sizeof *map);
-    if (!map)
+    return !is_dense;
+}
+
+bool sp_watched_map_begin(struct sp_region *region, uint64_t first, uint64_t end, bool may_watch)
+{
+    struct sp_watched_map *map = sp_alloc(sizeof *map);
+    if (!map) {
+        /* Nobody will know when it ends: taken for mapped for ever. */
+        pthread_mutex_lock(&region->lock);
+        region->is_map_unknown = true;
+        pthread_mutex_unlock(&region->lock);
         return false;
+    }
     map->region = region;
     map->first = first;
     map->end = end;
-    if (sp_hostwatch_arm(region->start + first, end - first, &map->watch)) {
-        free(map);
-        return false;
-    }
+    if (may_watch && is_worth_watching(region, first, end) &&
+        sp_hostwatch_arm(region->start + first, end - first, &map->watch))
+        map->watch = NULL;
+    bool is_watched = map->watch != NULL;
     pthread_mutex_lock(&region->lock);
     map->next = region->maps;
     region->maps = map;
     pthread_mutex_unlock(&region->lock);
-    return true;
+    return is_watched;
 }
 
 static void ignore_written(void *data, uint64_t first, uint64_t end)
@@ -73,7 +84,8 @@ void sp_watched_maps_drop(struct sp_region *region)
     while (region->maps) {
         struct sp_watched_map *map = region->maps;
         region->maps = map->next;
-        sp_hostwatch_collect(map->watch, ignore_written, NULL);
+        if (map->watch)
+            sp_hostwatch_collect(map->watch, ignore_written, NULL);
         free(map);
     }
 }
@@ -87,6 +99,23 @@ static void take_written(void *data, uint64_t first, uint64_t end)
         end = map->end;
     map->written += end - first;
     sp_region_note_written(map->region, first, end, SP_AGENT_HOST);
+}
+
+/* Takes what was written for changed. With the region's lock held. */
+static void end_watch(struct sp_watched_map *map)
+{
+    struct sp_region *region = map->region;
+    sp_hostwatch_collect(map->watch, take_written, map);
+    /* A partial last page is not watched (hostwatch.h): it is taken for written. */
+    uint64_t rest = map->end & ~(uint64_t)(page_bytes() - 1);
+    if (rest < map->end)
+        sp_region_note_written(region, rest, map->end, SP_AGENT_HOST);
+    region->is_dense = map->written > (map->end - map->first) / WATCH_DENSE_SHARE;
+    if (sp_trace_is_on)
+        sp_trace_instant(SP_TRACE_AGENT(SP_AGENT_HOST), "directory", "unmap",
+                         "\"agent\":0,\"bytes\":%llu,\"moved\":%llu,\"region\":\"%p\"",
+                         (unsigned long long)(map->end - map->first),
+                         (unsigned long long)map->written, (void *)region->start);
 }
 
 void sp_watched_map_end(struct sp_arena *arena, const void *address)
@@ -104,17 +133,8 @@ void sp_watched_map_end(struct sp_arena *arena, const void *address)
     map = *link;
     if (map) {
         *link = map->next;
-        sp_hostwatch_collect(map->watch, take_written, map);
-        /* A partial last page is not watched (hostwatch.h): it is taken for written. */
-        uint64_t rest = map->end & ~(uint64_t)(page_bytes() - 1);
-        if (rest < map->end)
-            sp_region_note_written(region, rest, map->end, SP_AGENT_HOST);
-        region->is_dense = map->written > (map->end - map->first) / WATCH_DENSE_SHARE;
-        if (sp_trace_is_on)
-            sp_trace_instant(SP_TRACE_AGENT(SP_AGENT_HOST), "directory", "unmap",
-                             "\"agent\":0,\"bytes\":%llu,\"moved\":%llu,\"region\":\"%p\"",
-                             (unsigned long long)(map->end - map->first),
-                             (unsigned long long)map->written, (void *)region->start);
+        if (map->watch)
+            end_watch(map);
     }
     pthread_mutex_unlock(&region->lock);
     free(map);

@@ -1,5 +1,5 @@
-/* Maps for writing whose pages are watched: between map and unmap the host holds a copy like any other
- * agent, and at the unmap only the pages that it really wrote are taken for changed.
+/* The host's maps for writing. Where the pages of one are watched, the host holds a copy like any other agent
+ * between map and unmap, and at the unmap only the pages that it really wrote are taken for changed.
  *
  * They are kept in their region under its lock. Called by the coherence layer and by whoever unmaps.
  */
@@ -12,11 +12,11 @@
 struct sp_arena;
 struct sp_region;
 
-/* Watches the range of a region that was just made current for the host, to be written. False where that is not worth
- * it or not possible: then the caller takes all of it for written. The region's lock is not held. */
-bool sp_watched_map_begin(struct sp_region *region, uint64_t first, uint64_t end);
+/* Notes a map of a range that was just made current for the host, to be written, and with may_watch watches it. False where
+ * that is not worth it or not possible: then the caller takes all of it for written. The region's lock is not held. */
+bool sp_watched_map_begin(struct sp_region *region, uint64_t first, uint64_t end, bool may_watch);
 
-/* The host ended the map that began at `address`. Nothing where it was not watched. */
+/* The host ended the map that began at `address`. Nothing where that was none for writing. */
 void sp_watched_map_end(struct sp_arena *arena, const void *address);
 
 /* Forgets the maps of a region that ends. */

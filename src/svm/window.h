@@ -8,6 +8,7 @@
 #define SP_SVM_WINDOW_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,8 +31,12 @@ struct sp_span {
     size_t granules;
     struct sp_span *next, *previous; /* in a list of the arena */
     bool is_shared;                  /* its pages are those of the window's file */
-    enum sp_path path;
-    struct sp_binding *bindings;     /* agents that it is bound on: coherence.c's, under its locks */
+    enum sp_path path;               /* what its regions were asked for with */
+    /* Shared arenas only: bindings.c's and path.c's, under the bindings' lock. */
+    struct sp_binding *bindings;     /* agents that it is bound on */
+    _Atomic bool is_at_home;         /* of the private path, but at home for now; read by anybody */
+    uint32_t steady_uses;            /* at home: uses in a row by a region's own last user */
+    uint32_t returns;                /* how often it came back from home */
     /* A large region: blocks is NULL. */
     size_t bytes;
     uint64_t flags;
@@ -45,6 +50,18 @@ struct sp_span {
     uint32_t untouched;      /* blocks from here on were never handed out */
     uint8_t size_class;
 };
+
+static inline bool sp_span_is_at_home(const struct sp_span *span)
+{
+    /* Relaxed: see path.c. */
+    return atomic_load_explicit(&span->is_at_home, memory_order_relaxed);
+}
+
+/* Whether its bindings are to the host's pages. */
+static inline bool sp_span_is_home(const struct sp_span *span)
+{
+    return span->path == SP_PATH_HOME || sp_span_is_at_home(span);
+}
 
 /* Calls `function` for each region of a span of a shared arena until it gives an error, which is
  * returned. Takes the arena's lock (heap.c). */

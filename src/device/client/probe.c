@@ -76,6 +76,7 @@ static void describe(struct client_device *device, uint64_t default_bytes)
         device->selected.memory_bytes ? device->selected.memory_bytes : default_bytes;
     info->global_memory_bytes &= ~(SP_GRANULE_BYTES - 1);
     info->max_alloc_bytes = info->global_memory_bytes;
+    info->home_near_bytes = UINT64_MAX; /* its processors see the host's memory as their own */
     info->svm_levels = SP_SVM_COARSE | SP_SVM_FINE | SP_SVM_ATOMICS;
     info->numa_nodes = 1;
 }

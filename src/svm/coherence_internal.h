@@ -1,0 +1,136 @@
+/* What the parts of the coherence layer know of each other: coherence.c (the uses of a command),
+ * bindings.c (spans on agents), copies.c (transfers under way), path.c (which path a region is on for now).
+ *
+ * Calls go coherence -> bindings -> path, and all of them to copies. The locks and their order are those of
+ * coherence.h.
+ */
+#ifndef SP_SVM_COHERENCE_INTERNAL_H
+#define SP_SVM_COHERENCE_INTERNAL_H
+
+#include "svm/coherence.h"
+#include "svm/region.h"
+#include "svm/window.h"
+
+/* --- coherence.c ------------------------------------------------------------------------------------ */
+
+/* A command that waits for something: a copy, or another command that overwrites. */
+struct sp_waiter {
+    struct sp_waiter *next;
+    struct sp_coherence *coherence;
+};
+
+/* One thing less to wait for. No lock is held. */
+void sp_coherence_settle(struct sp_coherence *coherence);
+
+/* The first error counts. */
+void sp_coherence_note_error(struct sp_coherence *coherence, int error);
+
+/* Its ranges are bound and pinned, or `error` says why not: it goes on from there. No lock is held. */
+void sp_coherence_pinned(struct sp_coherence *coherence, int error);
+
+/* --- copies.c --------------------------------------------------------------------------------------- */
+
+/* A copy under way; it holds a use of its region. */
+struct sp_copy {
+    struct sp_copy *next; /* of the region */
+    struct sp_work work;
+    struct sp_region *region;
+    uint64_t first, end;
+    uint32_t source, destination, executor; /* agents */
+    uint64_t start_ns;                      /* when it was asked for; with the trace only */
+    const char *reason;                     /* "use", "prefetch", "eviction" or "path" */
+    struct sp_waiter *waiters;
+};
+
+/* Copies and waiters that an acquire may need, taken before the directory changes so that nothing can
+ * fail afterwards. All zero at first. */
+struct sp_supply {
+    struct sp_copy *copies;
+    struct sp_waiter *waiters;
+};
+
+/* -ENOMEM: what was taken is still the supply's. */
+int sp_supply_fill(struct sp_supply *supply, size_t copies, size_t waiters);
+void sp_supply_finish(struct sp_supply *supply);
+
+/* `coherence` waits for whoever has this list of waiters. */
+void sp_supply_wait(struct sp_supply *supply, struct sp_waiter **waiters,
+                    struct sp_coherence *coherence);
+
+/* Whether a use must wait for a copy: a device's ring keeps the order of its own copies and works, but not the
+ * death of another device. */
+bool sp_copy_must_end_before(const struct sp_copy *copy, const struct sp_coherence *coherence);
+
+/* Starts what the directory asked for. With the region's lock held. `coherence` (may be NULL) waits for
+ * those copies that must end before it. */
+void sp_copies_start(struct sp_supply *supply, struct sp_region *region,
+                     const struct sp_transfers *transfers, const char *reason,
+                     struct sp_coherence *coherence);
+
+/* Whether another device is copying from this agent's memory. With the region's lock held. */
+bool sp_copies_are_read_by_others(const struct sp_region *region, uint32_t agent);
+
+/* The copies from an agent that died will not bring anything. Calls `lost` for ranges that nobody has now.
+ * With the region's lock held. */
+void sp_copies_cancel(struct sp_region *region, uint32_t agent,
+                      void (*lost)(void *data, uint64_t first, uint64_t end), void *data);
+
+/* Brings to the host what only `agent` holds of a region, and takes the rest from it. Afterwards nobody will
+ * copy from it. -EBUSY while another device does; -ENOMEM. Takes the region's lock. */
+int sp_region_evict(struct sp_region *region, uint32_t agent, const char *reason);
+
+/* --- bindings.c ------------------------------------------------------------------------------------- */
+
+/* A span on an agent. */
+struct sp_binding {
+    struct sp_binding *next;          /* of the span */
+    struct sp_binding *newer, *older; /* of the agent, by last use */
+    struct sp_span *span;             /* NULL once taken off */
+    uint32_t agent;
+    bool is_home;                     /* to the host's pages, else to memory of the device */
+    unsigned pins;                    /* commands that need it; not evicted meanwhile */
+    atomic_uint references;           /* one while it is linked, one for each work under way */
+    struct sp_work bind, unbind;
+};
+
+/* The device of an agent, or NULL. */
+struct sp_device *sp_agent_device(uint32_t agent);
+
+/* Hands a work to the agent's device. */
+void sp_agent_submit(uint32_t agent, struct sp_work *work);
+
+void sp_bindings_add_agent(struct sp_device *device);
+
+/* Binds and pins the spans of all ranges of `coherence`, and binds those of the home path. True: it is
+ * done, or coherence->error says why not. False: there is no room until other commands have ended; then
+ * sp_coherence_pinned is called. */
+bool sp_bindings_pin(struct sp_coherence *coherence, struct sp_arena *arena);
+
+/* The pins of a command that has ended; what waited for the room that it took goes on. */
+void sp_bindings_unpin(struct sp_coherence *coherence);
+
+/* A copy from this agent to another device has ended: that may have been what stood in the way of an eviction. */
+void sp_bindings_retry(uint32_t agent);
+
+/* Binds a span that is not bound there yet, without evicting anything for it: 0, -ENOSPC, -ENOMEM. With the bindings'
+ * lock held. */
+int sp_bindings_bind_if_room(struct sp_span *span, uint32_t agent);
+
+/* Unlinks a binding and lets the device forget it. With the bindings' lock held. */
+void sp_binding_take_off(struct sp_binding *binding);
+
+/* An agent died: it has nothing any more. */
+void sp_bindings_forget(uint32_t agent);
+
+void sp_bindings_lock(void);
+void sp_bindings_unlock(void);
+
+/* --- path.c: all with the bindings' lock held ----------------------------------------------------------- */
+
+/* Before `agent` uses a region: moves its span home, or back, where the uses so far say so. */
+void sp_path_decide(struct sp_region *region, uint32_t agent);
+
+/* `agent` used a region, and copies were needed for that or not. */
+void sp_path_count(struct sp_region *region, uint32_t agent, bool has_moved);
+
+#endif

@@ -1,0 +1,195 @@
+/* Copies under way: started by an acquire, a prefetch, an eviction or a change of path; ended by the device
+ * that makes them.
+ *
+ * Each is in its region's list, under the region's lock, until it is done: that list is how the directory's
+ * states may run ahead of the data (docs/directory.md). A copy is made by the device that receives it, or,
+ * towards the host, by the one that sends it. One that failed is forgotten in the directory before
+ * anybody who waits for it goes on.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "svm/coherence_internal.h"
+#include "svm/trace.h"
+#include "util/alloc.h"
+#include "util/time.h"
+
+void sp_supply_finish(struct sp_supply *supply)
+{
+    while (supply->copies) {
+        struct sp_copy *copy = supply->copies;
+        supply->copies = copy->next;
+        free(copy);
+    }
+    while (supply->waiters) {
+        struct sp_waiter *waiter = supply->waiters;
+        supply->waiters = waiter->next;
+        free(waiter);
+    }
+}
+
+int sp_supply_fill(struct sp_supply *supply, size_t copies, size_t waiters)
+{
+    for (size_t i = 0; i < copies; i++) {
+        struct sp_copy *copy = sp_alloc(sizeof *copy);
+        if (!copy)
+            return -ENOMEM;
+        copy->next = supply->copies;
+        supply->copies = copy;
+    }
+    for (size_t i = 0; i < waiters; i++) {
+        struct sp_waiter *waiter = sp_alloc(sizeof *waiter);
+        if (!waiter)
+            return -ENOMEM;
+        waiter->next = supply->waiters;
+        supply->waiters = waiter;
+    }
+    return 0;
+}
+
+void sp_supply_wait(struct sp_supply *supply, struct sp_waiter **waiters,
+                    struct sp_coherence *coherence)
+{
+    struct sp_waiter *waiter = supply->waiters;
+    supply->waiters = waiter->next;
+    waiter->coherence = coherence;
+    waiter->next = *waiters;
+    *waiters = waiter;
+    /* Relaxed: whoever settles it takes the region's lock first. */
+    atomic_fetch_add_explicit(&coherence->waiting_for, 1, memory_order_relaxed);
+}
+
+/* What a copy was to bring is not there. Forgetting can need memory; it must not be given up. With the region's
+ * lock held. */
+static void forget_arrival(const struct sp_copy *copy)
+{
+    while (sp_directory_forget(&copy->region->directory, copy->first, copy->end,
+                               copy->destination))
+        continue;
+}
+
+static void trace_copy(const struct sp_copy *copy, int error)
+{
+    sp_trace_span(SP_TRACE_AGENT(copy->executor), "transfer",
+                  error ? "transfer (failed)" : "transfer", copy->start_ns, sp_time_ns(),
+                  "\"from\":%u,\"to\":%u,\"bytes\":%llu,\"reason\":\"%s\",\"region\":\"%p\"",
+                  copy->source, copy->destination, (unsigned long long)(copy->end - copy->first),
+                  copy->reason, (void *)copy->region->start);
+}
+
+static void copy_finished(struct sp_work *work, int error)
+{
+    struct sp_copy *copy = (struct sp_copy *)((char *)work - offsetof(struct sp_copy, work));
+    struct sp_region *region = copy->region;
+
+    if (sp_trace_is_on)
+        trace_copy(copy, error);
+    pthread_mutex_lock(&region->lock);
+    struct sp_copy **link = &region->copies;
+    while (*link != copy)
+        link = &(*link)->next;
+    *link = copy->next;
+    if (error)
+        forget_arrival(copy);
+    pthread_mutex_unlock(&region->lock);
+    /* Before the waiters go on: the last of them may end the arena, which waits for its regions' uses. */
+    sp_arena_end_use(region);
+
+    for (struct sp_waiter *waiter = copy->waiters, *next; waiter; waiter = next) {
+        next = waiter->next;
+        if (error)
+            sp_coherence_note_error(waiter->coherence, error);
+        sp_coherence_settle(waiter->coherence);
+        free(waiter);
+    }
+    if (copy->source != copy->executor && copy->source != SP_AGENT_HOST)
+        sp_bindings_retry(copy->source);
+    free(copy);
+}
+
+bool sp_copy_must_end_before(const struct sp_copy *copy, const struct sp_coherence *coherence)
+{
+    return copy->executor != coherence->agent || coherence->is_strict ||
+           (copy->source != SP_AGENT_HOST && copy->source != coherence->agent);
+}
+
+void sp_copies_start(struct sp_supply *supply, struct sp_region *region,
+                     const struct sp_transfers *transfers, const char *reason,
+                     struct sp_coherence *coherence)
+{
+    for (size_t i = 0; i < transfers->count; i++) {
+        const struct sp_transfer *transfer = &transfers->list[i];
+        struct sp_copy *copy = supply->copies;
+        supply->copies = copy->next;
+        copy->region = region;
+        copy->first = transfer->first;
+        copy->end = transfer->end;
+        copy->source = transfer->source;
+        copy->reason = reason;
+        copy->start_ns = sp_trace_is_on ? sp_time_ns() : 0;
+        copy->destination = transfer->destination;
+        copy->executor = transfer->destination != SP_AGENT_HOST ? transfer->destination
+                                                                : transfer->source;
+        copy->work.kind = SP_WORK_TRANSFER;
+        copy->work.range.start = (uintptr_t)region->start + transfer->first;
+        copy->work.range.bytes = transfer->end - transfer->first;
+        copy->work.range.source = transfer->source;
+        copy->work.range.destination = transfer->destination;
+        copy->work.finished = copy_finished;
+        copy->next = region->copies;
+        region->copies = copy;
+        /* Relaxed: the caller holds a use, or the arena's lock. */
+        atomic_fetch_add_explicit(&region->uses, 1, memory_order_relaxed);
+        if (coherence && sp_copy_must_end_before(copy, coherence))
+            sp_supply_wait(supply, &copy->waiters, coherence);
+        sp_agent_submit(copy->executor, &copy->work);
+    }
+}
+
+bool sp_copies_are_read_by_others(const struct sp_region *region, uint32_t agent)
+{
+    for (const struct sp_copy *copy = region->copies; copy; copy = copy->next)
+        if (copy->source == agent && copy->executor != agent)
+            return true;
+    return false;
+}
+
+static bool is_held(const struct sp_region *region, uint64_t offset)
+{
+    for (uint32_t agent = 0; agent < SP_MAX_AGENTS; agent++)
+        if (sp_directory_state(&region->directory, offset, agent) != SP_INVALID)
+            return true;
+    return false;
+}
+
+void sp_copies_cancel(struct sp_region *region, uint32_t agent,
+                      void (*lost)(void *data, uint64_t first, uint64_t end), void *data)
+{
+    for (struct sp_copy *copy = region->copies; copy; copy = copy->next) {
+        if (copy->source != agent)
+            continue;
+        forget_arrival(copy);
+        /* An eviction had taken it from the agent already. */
+        if (!is_held(region, copy->first))
+            lost(data, copy->first, copy->end);
+    }
+}
+
+int sp_region_evict(struct sp_region *region, uint32_t agent, const char *reason)
+{
+    struct sp_supply supply = {0};
+    struct sp_transfers transfers = {0};
+    pthread_mutex_lock(&region->lock);
+    int error = sp_copies_are_read_by_others(region, agent) ? -EBUSY : 0;
+    if (!error)
+        error = sp_supply_fill(&supply, region->directory.count + 1u, 0);
+    if (!error)
+        error = sp_directory_evict(&region->directory, 0, region->bytes, agent, SP_AGENT_HOST,
+                                   &transfers);
+    if (!error)
+        sp_copies_start(&supply, region, &transfers, reason, NULL);
+    pthread_mutex_unlock(&region->lock);
+    sp_supply_finish(&supply);
+    sp_transfers_finish(&transfers);
+    return error;
+}
