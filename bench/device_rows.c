@@ -67,6 +67,36 @@ static void hop_row(void)
     clSVMFree(context, pointer);
 }
 
+/* Two devices change the same data in turns: microseconds for one turn. */
+static void turns_row(struct bench *bench)
+{
+    enum { BYTES = 8 << 20, TURNS = 50 };
+    double times[REPEATS];
+    size_t count = 1;
+    cl_int error;
+    cl_uint *pointer = clSVMAlloc(context, CL_MEM_READ_WRITE, BYTES, 0);
+    cl_kernel kernel = clCreateKernel(bench->program, "tiny", &error);
+    bench_must(error, "clCreateKernel");
+    if (!pointer)
+        bench_fail("clSVMAlloc gave NULL", 0);
+    bench_must(clSetKernelArgSVMPointer(kernel, 0, pointer), "clSetKernelArgSVMPointer");
+    fill(1, pointer, BYTES, 0);
+    for (int r = -1; r < REPEATS; r++) {
+        double start = bench_seconds();
+        for (int i = 0; i < TURNS; i++) {
+            cl_command_queue queue = queues[1 + i % 2];
+            bench_must(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &count, NULL, 0, NULL, NULL),
+                       "clEnqueueNDRangeKernel");
+            bench_must(clFinish(queue), "clFinish");
+        }
+        if (r >= 0)
+            times[r] = (bench_seconds() - start) / TURNS * 1e6;
+    }
+    bench_row("two devices in turns on 8 MiB", bench_median(times, REPEATS), "us-");
+    clSVMFree(context, pointer);
+    clReleaseKernel(kernel);
+}
+
 static void map_rows(void)
 {
     double clean[REPEATS], written[REPEATS];
@@ -118,6 +148,23 @@ static double launch_us(cl_kernel kernel)
     return bench_median(times, REPEATS);
 }
 
+static double stream_us(cl_kernel kernel)
+{
+    enum { COUNT = 2000 };
+    double times[REPEATS];
+    size_t one = 1;
+    for (int r = 0; r < REPEATS; r++) {
+        double start = bench_seconds();
+        for (int i = 0; i < COUNT; i++)
+            bench_must(clEnqueueNDRangeKernel(queues[1], kernel, 1, NULL, &one, &one, 0, NULL,
+                                              NULL),
+                       "clEnqueueNDRangeKernel");
+        bench_must(clFinish(queues[1]), "clFinish");
+        times[r] = (bench_seconds() - start) / COUNT * 1e6;
+    }
+    return bench_median(times, REPEATS);
+}
+
 static void launch_rows(struct bench *bench)
 {
     enum { REGIONS = 10000 };
@@ -131,6 +178,7 @@ static void launch_rows(struct bench *bench)
     bench_must(clSetKernelArgSVMPointer(kernel, 0, word), "clSetKernelArgSVMPointer");
     launch_us(kernel);
     bench_row("launch and finish on a device", launch_us(kernel), "us-");
+    bench_row("  in a stream", stream_us(kernel), "us-");
     for (int i = 0; i < REGIONS; i++) {
         regions[i] = clSVMAlloc(context, CL_MEM_READ_WRITE, 256, 0);
         if (!regions[i])
@@ -148,6 +196,7 @@ void bench_device_rows(void)
     struct bench bench = {0};
     set_up(&bench);
     hop_row();
+    turns_row(&bench);
     map_rows();
     launch_rows(&bench);
 }

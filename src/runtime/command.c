@@ -515,6 +515,8 @@ static bool begin_ranges(struct sp_command *command)
     command->coherence.is_strict = !command->has_work;
     command->coherence.is_map =
         command->event.type == CL_COMMAND_SVM_MAP || command->event.type == CL_COMMAND_MAP_BUFFER;
+    command->coherence.is_migration = command->event.type == CL_COMMAND_SVM_MIGRATE_MEM ||
+                                      command->event.type == CL_COMMAND_MIGRATE_MEM_OBJECTS;
     if (sp_check_is_on)
         begin_check(command, device);
     sp_coherence_begin(&command->coherence, context->arena, device->agent);

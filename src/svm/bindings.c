@@ -157,9 +157,11 @@ static int evict_for_room(struct sp_region *region, uint32_t agent)
     return sp_region_evict(region, agent, "eviction");
 }
 
-/* Makes room on an agent: the longest unused span goes to the host. -ENOSPC where every span is in use. */
+/* Makes room on an agent: the longest unused span goes to the host. -ENOSPC where commands have pinned every span, -EBUSY
+ * where another device is copying from those that they have not. */
 static int evict_one(struct agent *agent)
 {
+    int result = -ENOSPC;
     for (struct sp_binding *binding = agent->oldest; binding; binding = binding->newer) {
         if (binding->pins > 0 || binding->is_home)
             continue;
@@ -170,8 +172,9 @@ static int evict_one(struct agent *agent)
         }
         if (error != -EBUSY)
             return error;
+        result = -EBUSY;
     }
-    return -ENOSPC;
+    return result;
 }
 
 static bool has_room(const struct agent *agent, uint64_t bytes)
@@ -213,7 +216,7 @@ static int bind_span(struct sp_span *span, uint32_t number, bool is_home,
     return 0;
 }
 
-/* As bind_span, making room first: -ENOSPC where there is none. */
+/* As bind_span, making room first. Errors of evict_one, too. */
 static int bind_with_room(struct sp_span *span, uint32_t number, struct sp_binding **bound)
 {
     struct agent *agent = &bindings.agents[number];
@@ -290,7 +293,7 @@ static int pin_ranges(struct sp_coherence *coherence)
                                              memory_order_relaxed);
     int error = sp_arena_for_each_new_home(coherence->arena, bind_home, coherence->agent);
     for (unsigned i = 0; !error && i < coherence->count; i++)
-        sp_path_decide(coherence->ranges[i].region, coherence->agent);
+        sp_path_decide(coherence->ranges[i].region, coherence->agent, coherence->is_migration);
     for (unsigned i = 0; !error && i < coherence->count; i++)
         error = pin_range(&coherence->ranges[i], coherence->agent);
     if (error)
@@ -306,15 +309,10 @@ bool sp_coherence_is_bound(const struct sp_coherence *coherence)
                                                      memory_order_relaxed);
 }
 
-/* Whether anything will end that could make room. */
-static bool has_hope(const struct agent *agent)
+/* Whether something will end that makes room: another command, or a copy. */
+static bool has_hope(const struct agent *agent, int error)
 {
-    if (agent->pinning)
-        return true;
-    for (const struct sp_binding *binding = agent->oldest; binding; binding = binding->newer)
-        if (!binding->is_home)
-            return true; /* not evicted, though nobody has pinned it: another device copies from it */
-    return false;
+    return error == -EBUSY || (error == -ENOSPC && agent->pinning > 0);
 }
 
 bool sp_bindings_pin(struct sp_coherence *coherence, struct sp_arena *arena)
@@ -325,7 +323,7 @@ bool sp_bindings_pin(struct sp_coherence *coherence, struct sp_arena *arena)
     /* Who waits already goes first. */
     bool is_behind = agent->first_waiting && coherence->count > 0;
     int error = is_behind ? -ENOSPC : pin_ranges(coherence);
-    bool must_wait = error == -ENOSPC && (is_behind || has_hope(agent));
+    bool must_wait = is_behind || has_hope(agent, error);
     if (must_wait) {
         coherence->next_waiting = NULL;
         *(agent->first_waiting ? &agent->last_waiting->next_waiting : &agent->first_waiting) =
@@ -346,7 +344,7 @@ static struct sp_coherence *take_ready(struct agent *agent)
     while (agent->first_waiting) {
         struct sp_coherence *coherence = agent->first_waiting;
         int error = pin_ranges(coherence);
-        if (error == -ENOSPC && has_hope(agent))
+        if (has_hope(agent, error))
             break;
         agent->first_waiting = coherence->next_waiting;
         coherence->next_waiting = NULL;
@@ -366,6 +364,16 @@ static void go_on_with(struct sp_coherence *ready)
     }
 }
 
+static void count_use(const struct sp_coherence *coherence, const struct sp_range_use *range)
+{
+    if (range->region->path != SP_PATH_PRIVATE)
+        return;
+    if (coherence->is_migration)
+        sp_path_reset(range->region);
+    else
+        sp_path_count(range->region, coherence->agent, range->has_moved);
+}
+
 void sp_bindings_unpin(struct sp_coherence *coherence)
 {
     struct agent *agent = &bindings.agents[coherence->agent];
@@ -374,8 +382,7 @@ void sp_bindings_unpin(struct sp_coherence *coherence)
         has_pins |= coherence->ranges[i].binding != NULL;
     sp_bindings_lock();
     for (unsigned i = 0; i < coherence->count; i++)
-        sp_path_count(coherence->ranges[i].region, coherence->agent,
-                      coherence->ranges[i].has_moved);
+        count_use(coherence, &coherence->ranges[i]);
     unpin_ranges(coherence);
     agent->pinning -= has_pins;
     struct sp_coherence *ready = take_ready(agent);

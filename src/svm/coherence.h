@@ -46,6 +46,7 @@ struct sp_coherence {
     unsigned count, capacity;
     uint32_t agent;
     bool is_strict;              /* waits for the copies that the agent itself makes, too */
+    bool is_migration;           /* the application says where it wants the ranges */
     bool is_map;                 /* the host changes the ranges after the end, until it unmaps them */
     unsigned next;               /* the range to acquire next */
     atomic_uint waiting_for;     /* copies that must end first, plus one while the start goes on */

@@ -127,10 +127,14 @@ void sp_bindings_unlock(void);
 
 /* --- path.c: all with the bindings' lock held ----------------------------------------------------------- */
 
-/* Before `agent` uses a region: moves its span home, or back, where the uses so far say so. */
-void sp_path_decide(struct sp_region *region, uint32_t agent);
+/* Before `agent` uses a region: moves its span home, or back, where the uses so far say so, or where the application asks
+ * for it to be with the agent (is_migration). */
+void sp_path_decide(struct sp_region *region, uint32_t agent, bool is_migration);
 
 /* `agent` used a region, and copies were needed for that or not. */
 void sp_path_count(struct sp_region *region, uint32_t agent, bool has_moved);
+
+/* The application has said itself where the region is to be: what was counted does not matter. */
+void sp_path_reset(struct sp_region *region);
 
 #endif

@@ -10,6 +10,8 @@
  * bindings are taken off, and the next use of each agent binds the other kind. At home the directory says that the
  * host holds everything, which is true of what its pages contain; so a return needs no copies.
  *
+ * An application that migrates a region has its way: that is no hop, and what is at home goes to where it is wanted.
+ *
  * The unit is a span, as it is of bindings: a large region, or the slab of small regions of one size.
  */
 #include <errno.h>
@@ -102,18 +104,19 @@ static bool go_home(struct sp_span *span)
     return true;
 }
 
-void sp_path_decide(struct sp_region *region, uint32_t agent)
+void sp_path_decide(struct sp_region *region, uint32_t agent, bool is_migration)
 {
     struct sp_span *span = region->span;
     if (span->path != SP_PATH_PRIVATE)
         return;
     if (!sp_span_is_at_home(span)) {
-        if (region->hops < HOPS_TO_GO_HOME << span->returns || !is_policy_on() ||
+        if (is_migration || region->hops < HOPS_TO_GO_HOME << span->returns || !is_policy_on() ||
             !may_go_home(span, agent) || !go_home(span))
             return;
         trace_move(region, "to home");
         region->hops = 0;
-    } else if (!is_near(span, agent) || span->steady_uses >= STEADY_USES_TO_RETURN) {
+    } else if (is_migration || !is_near(span, agent) ||
+               span->steady_uses >= STEADY_USES_TO_RETURN) {
         if (is_pinned(span))
             return;
         take_off_all(span);
@@ -122,6 +125,11 @@ void sp_path_decide(struct sp_region *region, uint32_t agent)
             span->returns++;
         trace_move(region, "to private");
     }
+}
+
+void sp_path_reset(struct sp_region *region)
+{
+    region->hops = region->quiet_uses = 0;
 }
 
 void sp_path_count(struct sp_region *region, uint32_t agent, bool has_moved)

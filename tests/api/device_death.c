@@ -1,5 +1,8 @@
 /* A kernel that crashes ends its device's process and nothing else: its event tells of an error, waiting
- * returns, the other devices go on, what another agent had a copy of is intact, and the device takes new work. */
+ * returns, the other devices go on, what another agent had a copy of is intact, and the device takes new work. The
+ * context's error callback is told of it, and of each range that only the dead device had. */
+#include <pthread.h>
+
 #include "check.h"
 
 static const char source[] =
@@ -12,6 +15,38 @@ static cl_context context;
 static cl_device_id devices[3];
 static cl_command_queue queues[3];
 static cl_kernel crash, add;
+
+/* What the error callback was told: once a death, once a loss. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t told;
+    int deaths, losses;
+    char loss[512];
+} heard = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER};
+
+static void CL_CALLBACK hear(const char *message, const void *info, size_t size, void *user_data)
+{
+    (void)info;
+    (void)size;
+    CHECK(user_data == &heard);
+    pthread_mutex_lock(&heard.lock);
+    if (strstr(message, " was lost: signal 11")) {
+        heard.deaths++;
+    } else if (strstr(message, " were lost with ")) {
+        heard.losses++;
+        snprintf(heard.loss, sizeof heard.loss, "%s", message);
+    }
+    pthread_cond_signal(&heard.told);
+    pthread_mutex_unlock(&heard.lock);
+}
+
+static void wait_for_losses(int losses)
+{
+    pthread_mutex_lock(&heard.lock);
+    while (heard.losses < losses)
+        pthread_cond_wait(&heard.told, &heard.lock);
+    pthread_mutex_unlock(&heard.lock);
+}
 
 static void add_on(int device, cl_uint *p, cl_uint value)
 {
@@ -42,7 +77,7 @@ int main(void)
     cl_int error, status = 0;
     REQUIRE_CL(clGetDeviceIDs(check_platform(), CL_DEVICE_TYPE_ALL, 3, devices, &num_devices));
     REQUIRE(num_devices == 3);
-    context = clCreateContext(NULL, 3, devices, NULL, NULL, &error);
+    context = clCreateContext(NULL, 3, devices, hear, &heard, &error);
     REQUIRE_CL(error);
     for (int i = 0; i < 3; i++) {
         queues[i] = clCreateCommandQueueWithProperties(context, devices[i], NULL, &error);
@@ -85,6 +120,31 @@ int main(void)
         add_on(1, p, 1); /* the restarted one */
         expect(p, 3 + 2 * (cl_uint)round);
     }
+    CHECK(heard.losses == 0); /* the host had a copy each time */
+
+    /* The first half of `q` is on device 1 alone, the second half on the host. It is larger than `p`, so it does not lie
+     * beside that at home, where nothing can be lost. */
+    enum { HALF = COUNT * 4 };
+    cl_uchar *q = clSVMAlloc(context, CL_MEM_READ_WRITE, 2 * HALF, 0);
+    REQUIRE(q);
+    CHECK_CL(clEnqueueSVMMemFill(queues[0], q + HALF, &zero, sizeof zero, HALF, 0, NULL, NULL),
+             CL_SUCCESS);
+    CHECK_CL(clFinish(queues[0]), CL_SUCCESS);
+    CHECK_CL(clEnqueueSVMMemFill(queues[1], q, &zero, sizeof zero, HALF, 0, NULL, NULL),
+             CL_SUCCESS);
+    CHECK_CL(clFinish(queues[1]), CL_SUCCESS);
+    size_t one = 1;
+    char expected[128];
+    CHECK_CL(clEnqueueNDRangeKernel(queues[1], crash, 1, NULL, &one, NULL, 0, NULL, NULL),
+             CL_SUCCESS);
+    clFinish(queues[1]);
+    wait_for_losses(1);
+    CHECK(heard.losses == 1 && heard.deaths == 4);
+    snprintf(expected, sizeof expected, "Bytes 0 to %d of the region at %p (%d bytes)",
+             HALF - 1, (void *)q, 2 * HALF);
+    CHECK(strstr(heard.loss, expected) == heard.loss);
+    clSVMFree(context, q);
+
     clSVMFree(context, p);
     clReleaseKernel(crash);
     clReleaseKernel(add);

@@ -1,5 +1,7 @@
 # Several devices with memory of their own: virtual ones, which the tests ask for themselves.
 set(SP_API_TESTS_DEVICES
   device_death
+  device_paths
+  device_streams
   devices_share
 )

@@ -1,0 +1,207 @@
+/* Streams of commands in one queue, with nobody waiting in between: each sees what those in front of it did,
+ * whether they read, changed or overwrote it, in part or as a whole, on the same device or the host, and also
+ * where all of it does not fit the device at once. */
+#include "check.h"
+
+enum { COUNT = 4096, BYTES = COUNT * 4 };
+
+static const char source[] =
+    "kernel void add(global uint *p, uint value) { p[get_global_id(0)] += value; }\n"
+    "kernel void copy(global const uint *from, global uint *to) {\n"
+    "    to[get_global_id(0)] = from[get_global_id(0)];\n"
+    "}\n";
+
+static cl_context context;
+static cl_command_queue queues[3];
+static cl_kernel add, copy;
+
+static void set_up(void)
+{
+    cl_int error;
+    cl_uint count = 0;
+    cl_device_id devices[3];
+    REQUIRE_CL(clGetDeviceIDs(check_platform(), CL_DEVICE_TYPE_ALL, 3, devices, &count));
+    REQUIRE(count == 3);
+    context = clCreateContext(NULL, 3, devices, NULL, NULL, &error);
+    REQUIRE_CL(error);
+    for (int i = 0; i < 3; i++) {
+        queues[i] = clCreateCommandQueueWithProperties(context, devices[i], NULL, &error);
+        REQUIRE_CL(error);
+    }
+    const char *text = source;
+    cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
+    REQUIRE_CL(error);
+    REQUIRE_CL(clBuildProgram(program, 0, NULL, "-cl-std=CL3.0", NULL, NULL));
+    add = clCreateKernel(program, "add", &error);
+    REQUIRE_CL(error);
+    copy = clCreateKernel(program, "copy", &error);
+    REQUIRE_CL(error);
+    clReleaseProgram(program);
+}
+
+static void enqueue_add(int device, cl_uint *p, size_t count, cl_uint value)
+{
+    CHECK_CL(clSetKernelArgSVMPointer(add, 0, p), CL_SUCCESS);
+    CHECK_CL(clSetKernelArg(add, 1, sizeof value, &value), CL_SUCCESS);
+    CHECK_CL(clEnqueueNDRangeKernel(queues[device], add, 1, NULL, &count, NULL, 0, NULL, NULL),
+             CL_SUCCESS);
+}
+
+static void enqueue_copy(int device, const cl_uint *from, cl_uint *to)
+{
+    size_t count = COUNT;
+    CHECK_CL(clSetKernelArgSVMPointer(copy, 0, from), CL_SUCCESS);
+    CHECK_CL(clSetKernelArgSVMPointer(copy, 1, to), CL_SUCCESS);
+    CHECK_CL(clEnqueueNDRangeKernel(queues[device], copy, 1, NULL, &count, NULL, 0, NULL, NULL),
+             CL_SUCCESS);
+}
+
+static void enqueue_fill(int device, cl_uint *p, size_t first, size_t count, cl_uint value)
+{
+    CHECK_CL(clEnqueueSVMMemFill(queues[device], p + first, &value, sizeof value, count * 4, 0,
+                                 NULL, NULL),
+             CL_SUCCESS);
+}
+
+/* A model of the memory beside the memory: random commands, checked at the end of each stream. */
+static void random_streams_agree_with_a_model(void)
+{
+    enum { REGIONS = 4, STREAMS = 60, STEPS = 40 };
+    static cl_uint model[REGIONS][COUNT];
+    cl_uint *p[REGIONS];
+    unsigned seed = 11;
+    for (int r = 0; r < REGIONS; r++) {
+        p[r] = clSVMAlloc(context, CL_MEM_READ_WRITE, BYTES, 0);
+        REQUIRE(p[r]);
+        enqueue_fill(0, p[r], 0, COUNT, 0);
+    }
+    CHECK_CL(clFinish(queues[0]), CL_SUCCESS);
+    for (int s = 0; s < STREAMS; s++) {
+        int device = (int)((unsigned)rand_r(&seed) % 3);
+        for (int step = 0; step < STEPS; step++) {
+            int r = rand_r(&seed) % REGIONS, other = (r + 1 + rand_r(&seed) % (REGIONS - 1)) % REGIONS;
+            size_t first = (unsigned)rand_r(&seed) % COUNT;
+            size_t count = 1 + (unsigned)rand_r(&seed) % (COUNT - first);
+            cl_uint value = (cl_uint)(s * STEPS + step);
+            switch (rand_r(&seed) % 5) {
+            case 0:
+                enqueue_add(device, p[r], COUNT, value);
+                for (int i = 0; i < COUNT; i++)
+                    model[r][i] += value;
+                break;
+            case 1: /* overwrites a part */
+                enqueue_fill(device, p[r], first, count, value);
+                for (size_t i = first; i < first + count; i++)
+                    model[r][i] = value;
+                break;
+            case 2: /* overwrites all of it */
+                enqueue_fill(device, p[r], 0, COUNT, value);
+                for (int i = 0; i < COUNT; i++)
+                    model[r][i] = value;
+                break;
+            case 3:
+                enqueue_copy(device, p[r], p[other]);
+                memcpy(model[other], model[r], BYTES);
+                break;
+            case 4: /* a part from elsewhere: the host's memory now and then */
+                if (rand_r(&seed) % 4) {
+                    CHECK_CL(clEnqueueSVMMemcpy(queues[device], CL_FALSE, p[r] + first,
+                                                p[other] + first, count * 4, 0, NULL, NULL),
+                             CL_SUCCESS);
+                    memcpy(&model[r][first], &model[other][first], count * 4);
+                } else {
+                    static cl_uint from[COUNT];
+                    CHECK_CL(clFinish(queues[device]), CL_SUCCESS);
+                    for (int i = 0; i < COUNT; i++)
+                        from[i] = value + (cl_uint)i;
+                    CHECK_CL(clEnqueueSVMMemcpy(queues[device], CL_FALSE, p[r] + first, from,
+                                                count * 4, 0, NULL, NULL),
+                             CL_SUCCESS);
+                    memcpy(&model[r][first], from, count * 4);
+                }
+                break;
+            }
+        }
+        CHECK_CL(clFinish(queues[device]), CL_SUCCESS);
+        for (int r = 0; r < REGIONS; r++) {
+            CHECK_CL(clEnqueueSVMMap(queues[0], CL_TRUE, CL_MAP_READ, p[r], BYTES, 0, NULL, NULL),
+                     CL_SUCCESS);
+            CHECK(memcmp(p[r], model[r], BYTES) == 0);
+            CHECK_CL(clEnqueueSVMUnmap(queues[0], p[r], 0, NULL, NULL), CL_SUCCESS);
+        }
+        CHECK_CL(clFinish(queues[0]), CL_SUCCESS);
+    }
+    for (int r = 0; r < REGIONS; r++)
+        clSVMFree(context, p[r]);
+}
+
+/* 4 regions of 6 MiB on devices of 16 MiB: at most two fit, and the third command of the stream must wait for
+ * the first to leave room. */
+static void a_stream_over_more_than_fits(void)
+{
+    enum { REGIONS = 4, WORDS = 6 << 18, ROUNDS = 6 };
+    cl_uint *p[REGIONS];
+    for (int r = 0; r < REGIONS; r++) {
+        p[r] = clSVMAlloc(context, CL_MEM_READ_WRITE, WORDS * 4, 0);
+        REQUIRE(p[r]);
+        enqueue_fill(1, p[r], 0, WORDS, (cl_uint)r);
+    }
+    for (int round = 0; round < ROUNDS; round++)
+        for (int r = 0; r < REGIONS; r++)
+            enqueue_add(1, p[r], WORDS, 10);
+    CHECK_CL(clFinish(queues[1]), CL_SUCCESS);
+    for (int r = 0; r < REGIONS; r++) {
+        cl_uint wrong = 0;
+        CHECK_CL(clEnqueueSVMMap(queues[1], CL_TRUE, CL_MAP_READ, p[r], WORDS * 4, 0, NULL, NULL),
+                 CL_SUCCESS);
+        for (size_t i = 0; i < WORDS; i++)
+            wrong += p[r][i] != (cl_uint)r + 10 * ROUNDS;
+        CHECK(wrong == 0);
+        CHECK_CL(clEnqueueSVMUnmap(queues[1], p[r], 0, NULL, NULL), CL_SUCCESS);
+    }
+    CHECK_CL(clFinish(queues[1]), CL_SUCCESS);
+    for (int r = 0; r < REGIONS; r++)
+        clSVMFree(context, p[r]);
+}
+
+/* What can never fit is an error of that command alone. */
+static void what_never_fits_is_an_error(void)
+{
+    enum { WORDS = 5 << 20 };
+    cl_uint *from = clSVMAlloc(context, CL_MEM_READ_WRITE, (size_t)WORDS * 2, 0);
+    cl_uint *to = clSVMAlloc(context, CL_MEM_READ_WRITE, (size_t)WORDS * 2, 0);
+    REQUIRE(from && to);
+    cl_event copied;
+    cl_int status = 0;
+    size_t count = 1;
+    enqueue_fill(1, from, 0, WORDS / 2, 3);
+    CHECK_CL(clSetKernelArgSVMPointer(copy, 0, from), CL_SUCCESS);
+    CHECK_CL(clSetKernelArgSVMPointer(copy, 1, to), CL_SUCCESS);
+    CHECK_CL(clEnqueueNDRangeKernel(queues[1], copy, 1, NULL, &count, NULL, 0, NULL, &copied),
+             CL_SUCCESS);
+    clFinish(queues[1]);
+    CHECK_CL(clGetEventInfo(copied, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
+                            NULL),
+             CL_SUCCESS);
+    CHECK_CL(status, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+    clReleaseEvent(copied);
+    enqueue_add(1, from, 1, 4);
+    CHECK_CL(clFinish(queues[1]), CL_SUCCESS);
+    clSVMFree(context, from);
+    clSVMFree(context, to);
+}
+
+int main(void)
+{
+    setenv("SAMEPAGE_DEVICES", "cpu,virtual:2,mem=16M", 1);
+    set_up();
+    random_streams_agree_with_a_model();
+    a_stream_over_more_than_fits();
+    what_never_fits_is_an_error();
+    clReleaseKernel(add);
+    clReleaseKernel(copy);
+    for (int i = 0; i < 3; i++)
+        clReleaseCommandQueue(queues[i]);
+    clReleaseContext(context);
+    return check_result();
+}
