@@ -4,6 +4,7 @@
 
 #include "device/driver.h"
 #include "runtime/context.h"
+#include "svm/check.h"
 #include "svm/heap.h"
 #include "svm/hostwatch.h"
 #include "tool.h"
@@ -72,5 +73,6 @@ int tool_devices(int argc, char **argv)
     printf("\nwindow          0x%" PRIxPTR " to 0x%" PRIxPTR " (%s)\n", start, start + bytes,
            size_text(bytes, text, sizeof text));
     printf("host watching   %s\n", sp_hostwatch_name(sp_hostwatch_init()));
+    printf("checking mode   %s\n", sp_check_ability());
     return 0;
 }

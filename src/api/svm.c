@@ -13,6 +13,7 @@
 #include "runtime/command.h"
 #include "svm/heap.h"
 #include "svm/watched_map.h"
+#include "util/symbol.h"
 
 #define ACCESS_FLAGS ((cl_svm_mem_flags)(CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY))
 #define SVM_FLAGS ((cl_svm_mem_flags)(CL_MEM_SVM_FINE_GRAIN_BUFFER | CL_MEM_SVM_ATOMICS))
@@ -92,12 +93,15 @@ static cl_int complete_free(struct sp_command *command, cl_int status)
     struct svm_free *request = command->data;
     if (status < 0)
         return status;
-    if (request->function)
+    if (request->function) {
         request->function(command->event.queue, request->num_pointers, request->pointers,
                           request->user_data);
-    else
-        for (cl_uint i = 0; i < request->num_pointers; i++)
-            free_svm(command->event.context, request->pointers[i]);
+        return status;
+    }
+    sp_symbol_act_for(command->site);
+    for (cl_uint i = 0; i < request->num_pointers; i++)
+        free_svm(command->event.context, request->pointers[i]);
+    sp_symbol_act_for(NULL);
     return status;
 }
 

@@ -12,10 +12,12 @@
  */
 #include "runtime/check_report.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -337,17 +339,25 @@ static void say_last_words(struct sp_callback_job *job)
     pthread_mutex_unlock(&reports.lock);
 }
 
-static void stop(const struct sp_arena *arena, const char *message)
+/* Where a thread waits in a touch, it gets the signal, so that a debugger and a core file show the place. */
+static void stop(const struct sp_finding *finding, const char *message)
 {
     static struct last_words words;
     struct timespec moment = last_moment();
-    words = (struct last_words){.arena = arena, .message = message};
+    words = (struct last_words){.arena = finding->arena, .message = message};
     words.job.run = say_last_words;
     if (sp_callback_start() == 0) {
         sp_callback_post(&words.job);
         pthread_mutex_lock(&reports.lock);
         while (!words.is_done &&
                pthread_cond_timedwait(&reports.moved, &reports.lock, &moment) == 0)
+            ;
+        pthread_mutex_unlock(&reports.lock);
+    }
+    if (finding->thread && !syscall(SYS_tgkill, getpid(), finding->thread, SIGABRT)) {
+        moment = last_moment();
+        pthread_mutex_lock(&reports.lock);
+        while (pthread_cond_timedwait(&reports.moved, &reports.lock, &moment) == 0)
             ;
         pthread_mutex_unlock(&reports.lock);
     }
@@ -394,7 +404,7 @@ static void tell(struct sp_finding *finding)
     pthread_cond_broadcast(&reports.moved);
     pthread_mutex_unlock(&reports.lock);
     if (is_new && sp_check_aborts)
-        stop(finding->arena, text.bytes);
+        stop(finding, text.bytes);
     else if (is_new)
         tell_context(finding->arena, text.bytes);
 }

@@ -294,10 +294,12 @@ bool sp_check_keep(struct sp_span *span)
     kept->span.start = span->start;
     kept->span.granules = span->granules;
     kept->span.is_shared = span->is_shared;
-    kept->was.freed_at = sp_symbol_caller();
+    const void *freed_at = sp_symbol_caller();
 
     pthread_mutex_lock(&sp_check_lock);
     sp_check_describe_region(&kept->was, span->region);
+    if (!kept->was.freed_at)
+        kept->was.freed_at = freed_at;
     if (checking.is_watching && span->region->path == SP_PATH_HOME)
         sp_check_watch_add(span->start, span->granules * SP_GRANULE_BYTES);
     end_check(span->region);
@@ -343,6 +345,7 @@ void sp_check_describe_region(struct sp_finding *finding, const struct sp_region
     finding->bytes = region->bytes;
     finding->flags = region->flags;
     finding->allocated_at = region->check ? region->check->allocated_at : NULL;
+    finding->freed_at = region->check ? region->check->freed_at : NULL;
 }
 
 bool sp_check_describe_address(struct sp_finding *finding, uintptr_t address, bool *was_freed)
@@ -374,6 +377,7 @@ static bool tell_touch(struct sp_finding *finding, const struct sp_touch *touch)
 {
     finding->address = touch->address;
     finding->is_write = touch->is_write;
+    finding->thread = touch->thread;
     sp_check_name_host_kernel(&finding->actor);
     finding->num_words = sp_check_watch_locate(touch->thread, &finding->instruction,
                                                finding->stack, SP_CHECK_STACK_WORDS);
@@ -394,8 +398,9 @@ static bool judge(struct sp_check_region *check, const struct sp_touch *touch)
     } else if (sp_check_forgives) {
         return true;
     } else {
-        struct sp_finding finding = {
-            .kind = right == CHECK_READ ? SP_FINDING_READ_ONLY : SP_FINDING_UNMAPPED};
+        struct sp_finding finding = {.kind = check->is_freed       ? SP_FINDING_FREED
+                                             : right == CHECK_READ ? SP_FINDING_READ_ONLY
+                                                                   : SP_FINDING_UNMAPPED};
         sp_check_describe_region(&finding, check->region);
         if (tell_touch(&finding, touch)) {
             check->is_open = true;

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "svm/heap.h"
 
@@ -55,6 +56,9 @@ void sp_check_allocated(struct sp_region *region);
 /* A span of a shared arena ends. True: its addresses are kept for a while, closed, and are given back to the
  * window later; the caller must not. With no lock held. */
 bool sp_check_keep(struct sp_span *span);
+
+/* The program has freed a region that commands still use; it ends with the last of them. With the arena's lock held. */
+void sp_check_freed_in_use(struct sp_region *region);
 
 /* A region ends. With its arena's lock held, or none. */
 void sp_check_region_ended(struct sp_region *region);
@@ -129,6 +133,7 @@ struct sp_finding {
     const void *allocated_at, *freed_at; /* code addresses; NULL: not known */
     /* A touch by the host: the instruction, and the top of its thread's stack. */
     uintptr_t instruction; /* 0: none, or not known */
+    pid_t thread;          /* who waits there; 0: nobody */
     unsigned num_words;
     uintptr_t stack[SP_CHECK_STACK_WORDS];
     /* Kernels and other commands: who did it; AT_ONCE: and who else. */

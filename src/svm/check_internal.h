@@ -43,6 +43,8 @@ struct sp_check_command {
 struct sp_check_region {
     struct sp_region *region;
     const void *allocated_at;
+    bool is_freed; /* but still used by commands */
+    const void *freed_at;
     size_t watched_bytes; /* whole pages from the region's start on; 0: its accesses are not watched */
     struct check_map *maps;
     struct check_use *uses;

@@ -7,6 +7,7 @@
 #include "device/driver.h"
 #include "svm/check_internal.h"
 #include "util/alloc.h"
+#include "util/symbol.h"
 
 static struct sp_check_command *newest_command;
 
@@ -70,6 +71,28 @@ static void contend(struct check_use *use)
     }
 }
 
+static void tell_freed(const struct sp_check_command *command, const struct sp_region *region)
+{
+    struct sp_finding finding = {.kind = SP_FINDING_FREED, .actor = command->actor};
+    sp_check_describe_region(&finding, region);
+    finding.address = finding.start;
+    sp_check_tell(&finding);
+}
+
+void sp_check_freed_in_use(struct sp_region *region)
+{
+    struct sp_check_region *check = region->check;
+    pthread_mutex_lock(&sp_check_lock);
+    if (check) {
+        check->is_freed = true;
+        check->freed_at = sp_symbol_caller();
+        for (const struct check_use *use = check->uses; use; use = use->next)
+            if ((use->is_read || use->is_write) && use->command->has_work)
+                tell_freed(use->command, region);
+    }
+    pthread_mutex_unlock(&sp_check_lock);
+}
+
 /* --- Commands -------------------------------------------------------------------------------------- */
 
 static void name_actor(struct sp_finding_actor *named, const struct sp_check_actor *actor)
@@ -111,6 +134,8 @@ struct sp_check_command *sp_check_begin(struct sp_coherence *coherence, uint32_t
         /* Before anything else: what the host does from here on is to be seen. */
         sp_check_rearm(check);
         contend(use);
+        if (check->is_freed && has_work && (use->is_read || use->is_write))
+            tell_freed(command, range->region);
         if (!sp_check_forgives && (has_work || coherence->is_map))
             look_for_others(use);
         use->next = check->uses;

@@ -477,10 +477,13 @@ int sp_arena_free(struct sp_arena *arena, void *start)
     pthread_mutex_lock(&arena->lock);
     if (find_start(arena, start, &place) && !(place.region && place.region->is_freed)) {
         result = 0;
-        if (place.region && place.region->uses > 0)
+        if (place.region && place.region->uses > 0) {
             place.region->is_freed = true;
-        else
+            if (sp_check_is_on)
+                sp_check_freed_in_use(place.region);
+        } else {
             dropped = end_region(arena, &place);
+        }
     }
     pthread_mutex_unlock(&arena->lock);
     if (dropped)

@@ -4,18 +4,14 @@
 #include "svm/trace.h"
 
 #include <dlfcn.h>
-#include <execinfo.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "util/symbol.h"
 #include "util/time.h"
-
-/* Deeper than this the application's first frame is not: the library's own and a loader's with its layers. */
-#define MAX_FRAMES 16
 
 bool sp_trace_is_on;
 
@@ -82,21 +78,12 @@ static void end_line(const char *format, va_list arguments)
 
 void sp_trace_call_site(char *site, size_t size)
 {
-    void *frames[MAX_FRAMES];
-    Dl_info own, info;
-    int count = backtrace(frames, MAX_FRAMES);
+    Dl_info info;
+    const void *caller = sp_symbol_caller();
     site[0] = 0;
-    if (!dladdr((void *)(uintptr_t)sp_trace_init, &own))
-        return;
-    for (int i = 0; i < count; i++) {
-        if (!dladdr(frames[i], &info) || !info.dli_fname || info.dli_fbase == own.dli_fbase ||
-            strstr(info.dli_fname, "libOpenCL"))
-            continue;
-        /* The return address is behind the call. */
+    if (caller && dladdr(caller, &info) && info.dli_fname)
         snprintf(site, size, "%s+0x%zx", info.dli_fname,
-                 (size_t)((char *)frames[i] - (char *)info.dli_fbase) - 1);
-        return;
-    }
+                 (size_t)((const char *)caller - (const char *)info.dli_fbase));
 }
 
 void sp_trace_name_track(uint64_t track, const char *format, ...)

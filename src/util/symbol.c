@@ -64,6 +64,9 @@ enum sp_symbol_owner sp_symbol_owner(const void *address)
     return starts_with_any(name, system) ? SP_SYMBOL_SYSTEM : SP_SYMBOL_APPLICATION;
 }
 
+/* Initial-exec: as in device/cpu/pool.c. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) const void *acts_for;
+
 const void *sp_symbol_caller(void)
 {
     void *frames[MAX_FRAMES];
@@ -73,7 +76,12 @@ const void *sp_symbol_caller(void)
         if (owner == SP_SYMBOL_APPLICATION)
             return (const char *)frames[i] - 1; /* the return address is behind the call */
     }
-    return NULL;
+    return acts_for;
+}
+
+void sp_symbol_act_for(const void *caller)
+{
+    acts_for = caller;
 }
 
 /* Whether what lies before `address` is a call, so that the address may be where one returns to. */

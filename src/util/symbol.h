@@ -24,6 +24,10 @@ enum sp_symbol_owner sp_symbol_owner(const void *address);
 /* Where the application called the library: an address within the call, or NULL. */
 const void *sp_symbol_caller(void);
 
+/* What sp_symbol_caller says on this thread where the application is not among the callers: the library does
+ * now what was asked for there. NULL: nothing again. */
+void sp_symbol_act_for(const void *caller);
+
 /* "function (file.c:42)", "function (object+0x1234)" or "object+0x1234" into `text`. */
 void sp_symbol_describe(const void *address, char *text, size_t size);
 

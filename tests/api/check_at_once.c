@@ -26,7 +26,7 @@ static cl_kernel kernels[2];
 static cl_event RUN_TOUCH enqueue(int index, bool writes, cl_event after)
 {
     size_t count = COUNT;
-    cl_uint rounds = 200000;
+    cl_uint rounds = 100000;
     cl_event event = NULL;
     cl_kernel kernel = kernels[index] = run_kernel(&setup, source, writes ? "write_it" : "read_it");
     CHECK_CL(clSetKernelArgSVMPointer(kernel, 0, p), CL_SUCCESS);

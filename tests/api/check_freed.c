@@ -30,6 +30,25 @@ static RUN_TOUCH void use_freed(cl_uint device)
     CHECK_CL(clReleaseKernel(kernel), CL_SUCCESS);
 }
 
+/* The kernel is enqueued, and has not even begun. */
+static RUN_TOUCH void free_too_early(cl_uint device)
+{
+    size_t count = 16;
+    cl_int error;
+    cl_event gate = clCreateUserEvent(setup.context, &error);
+    REQUIRE_CL(error);
+    cl_kernel kernel = run_kernel(&setup, source, "use");
+    CHECK_CL(clSetKernelArgSVMPointer(kernel, 0, (void *)p), CL_SUCCESS);
+    CHECK_CL(clEnqueueNDRangeKernel(setup.queues[device], kernel, 1, NULL, &count, NULL, 1, &gate,
+                                    NULL),
+             CL_SUCCESS);
+    end();
+    CHECK_CL(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+    CHECK_CL(clFinish(setup.queues[device]), CL_SUCCESS);
+    CHECK_CL(clReleaseEvent(gate), CL_SUCCESS);
+    CHECK_CL(clReleaseKernel(kernel), CL_SUCCESS);
+}
+
 static void scenario(const char *name)
 {
     run_setup_with(&setup, NULL);
@@ -49,6 +68,22 @@ static void scenario(const char *name)
         CHECK_CL(clEnqueueSVMFree(setup.queues[0], 1, list, NULL, NULL, 0, NULL, NULL), CL_SUCCESS);
         CHECK_CL(clFinish(setup.queues[0]), CL_SUCCESS);
         load();
+    } else if (!strcmp(name, "enqueued_late")) {
+        /* It is freed by another thread, for this call. */
+        void *list[] = {(void *)p};
+        cl_int error;
+        cl_event gate = clCreateUserEvent(setup.context, &error), done = NULL;
+        REQUIRE_CL(error);
+        CHECK_CL(clEnqueueBarrierWithWaitList(setup.queues[0], 1, &gate, NULL), CL_SUCCESS);
+        CHECK_CL(clEnqueueSVMFree(setup.queues[0], 1, list, NULL, NULL, 0, NULL, &done),
+                 CL_SUCCESS);
+        CHECK_CL(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+        CHECK_CL(clWaitForEvents(1, &done), CL_SUCCESS);
+        CHECK_CL(clReleaseEvent(gate), CL_SUCCESS);
+        CHECK_CL(clReleaseEvent(done), CL_SUCCESS);
+        load();
+    } else if (!strcmp(name, "too_early")) {
+        free_too_early(setup.num_devices - 1);
     } else if (!strcmp(name, "kernel")) {
         use_freed(setup.num_devices - 1);
     } else if (!strcmp(name, "again")) {
@@ -83,9 +118,9 @@ static void scenario(const char *name)
 
 static void check_on(const char *devices)
 {
-    static const char *const freed[] = {"free", "fine", "enqueued"};
+    static const char *const freed[] = {"free", "fine", "enqueued", "enqueued_late"};
     struct run run;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         run_self(&run, "1", devices, freed[i]);
         CHECK_RUN_REPORTS(run, i == 0 ? 2u : 1u);
         CHECK_SAYS(run, "the host read memory that was freed, in load (");
@@ -104,6 +139,13 @@ static void check_on(const char *devices)
     CHECK_SAYS(run, "kernel 'use' on ");
     CHECK_SAYS(run, "enqueued in use_freed (");
     CHECK_SAYS(run, " used memory that was freed");
+
+    run_self(&run, "1", devices, "too_early");
+    CHECK_RUN_REPORTS(run, 1);
+    CHECK_SAYS(run, "kernel 'use' on ");
+    CHECK_SAYS(run, "enqueued in free_too_early (");
+    CHECK_SAYS(run, " used memory that was freed");
+    CHECK_SAYS(run, ", freed in end (");
 
     run_self(&run, "abort", devices, "again");
     CHECK_RUN_REPORTS(run, 0);

@@ -4,6 +4,7 @@ set(SP_API_TESTS_CHECK
   check_at_once
   check_forgive
   check_freed
+  check_privileges
   check_undeclared
   check_unmapped
 )
