@@ -552,11 +552,12 @@ void sp_dependents_start(struct sp_dependency *dependents, cl_int status)
     start_ready(&ending);
 }
 
-/* A command that has to wait lets what it reads come meanwhile. It cannot start before its enqueuer has settled. */
+/* A command that has to wait lets what it reads come meanwhile. It cannot start before its enqueuer has settled. Not in the
+ * checking mode, in which what the host writes unasked counts until the start. */
 static void prefetch(struct sp_command *command)
 {
     struct sp_device *device = device_of(command);
-    if (command->has_work && command->coherence.count && device->info.own_memory &&
+    if (!sp_check_is_on && command->has_work && command->coherence.count && device->info.own_memory &&
         atomic_load_explicit(&command->waiting_for, memory_order_relaxed) > 1)
         sp_coherence_prefetch(&command->coherence, device->agent);
 }

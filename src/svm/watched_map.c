@@ -38,8 +38,8 @@ static size_t page_bytes(void)
 static bool is_worth_watching(struct sp_region *region, uint64_t first, uint64_t end)
 {
     /* Only a region with pages of its own, and from a page's start; and not two watchers at once. */
-    if (sp_check_is_on || region->span->blocks || first % page_bytes() || end - first < WATCH_MIN_BYTES ||
-        sp_hostwatch_init() == SP_HOSTWATCH_NONE)
+    if (sp_check_is_on || region->span->blocks || first % page_bytes() ||
+        end - first < WATCH_MIN_BYTES || sp_hostwatch_init() == SP_HOSTWATCH_NONE)
         return false;
     pthread_mutex_lock(&region->lock);
     bool is_dense = region->is_dense;
