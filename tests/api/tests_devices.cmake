@@ -3,5 +3,6 @@ set(SP_API_TESTS_DEVICES
   device_death
   device_paths
   device_streams
+  devices_random
   devices_share
 )
