@@ -13,7 +13,7 @@ enum { CHECK_TRACE_PHASES = 16 };
 struct check_trace {
     int phases; /* markers seen, plus one */
     struct {
-        unsigned long long moved, prefetched, evicted, to_home, to_private;
+        unsigned long long moved, prefetched, evicted, acquires, to_home, to_private;
     } phase[CHECK_TRACE_PHASES];
 };
 
@@ -31,6 +31,8 @@ static void check_trace_line(struct check_trace *trace, const char *line)
     int p = trace->phases - 1;
     if (strstr(line, "\"cat\":\"command\"") && strstr(line, "\"name\":\"marker\""))
         trace->phases++;
+    else if (strstr(line, "\"name\":\"acquire"))
+        trace->phase[p].acquires++;
     else if (strstr(line, "\"cat\":\"path\""))
         strstr(line, "to home") ? trace->phase[p].to_home++ : trace->phase[p].to_private++;
     else if (strstr(line, "\"cat\":\"transfer\"") && bytes) {

@@ -5,4 +5,5 @@ set(SP_API_TESTS_DEVICES
   device_streams
   devices_random
   devices_share
+  user_problems
 )
