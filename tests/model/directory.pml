@@ -23,19 +23,21 @@
  *   that alone had it is reported (check, leave, drop);
  * - no deadlock: once nothing new is started, everything ends (spin's invalid end states).
  *
- * Two searches, both of every reachable state (check_directory.sh runs them):
- * REGIONS=1  all of the above, any number of times.
- * REGIONS=2  commands that use two regions and hold two locks. So that it takes seconds, without
- *            evictions and overwriting, commands take both regions whenever they may, and of the
- *            two devices, which are alike, the second dies, once.
+ * Two searches, both of every reachable state (check_model.sh runs them):
+ * search: -DREGIONS=1
+ *     all of the above, any number of times.
+ * search: -DREGIONS=2
+ *     commands that use two regions and hold two locks. So that it takes seconds, without
+ *     evictions and overwriting, commands take both regions whenever they may, and of the
+ *     two devices, which are alike, the second dies, once.
  *
  * Rules that can be broken by a definition; then the model has to fail, which is checked too:
- * NO_INVALIDATION     a write leaves other copies valid
- * SOURCE_ON_ITS_WAY   a copy that has not arrived yet is taken as a source
- * ONE_STEP            others' copies are taken away before what is read has arrived
- * DROP_FIRST          a dead agent is dropped before the transfers from it are cancelled
- * EVICT_IN_USE        a copy is taken back though a command has begun to use it in the meantime
- * LOCKS_AS_THEY_COME  two commands take two locks in different orders
+ * broken: -DREGIONS=1 -DNO_INVALIDATION     a write leaves other copies valid
+ * broken: -DREGIONS=1 -DSOURCE_ON_ITS_WAY   a copy that has not arrived yet is taken as a source
+ * broken: -DREGIONS=1 -DONE_STEP            others' copies are taken away before what is read has arrived
+ * broken: -DREGIONS=1 -DDROP_FIRST          a dead agent is dropped before the transfers from it are cancelled
+ * broken: -DREGIONS=1 -DEVICT_IN_USE        a copy is taken back though a command has begun to use it in the meantime
+ * broken: -DREGIONS=2 -DLOCKS_AS_THEY_COME  two commands take two locks in different orders
  */
 #ifndef REGIONS
 #define REGIONS 1
