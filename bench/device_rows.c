@@ -2,6 +2,7 @@
  * Samepage; the process is started with SAMEPAGE_DEVICES=cpu,virtual:2.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
@@ -130,6 +131,45 @@ static void map_rows(void)
     clSVMFree(context, pointer);
 }
 
+/* The host changes one word of what a device works on, again and again: with maps, where only what was written
+ * moves, and as programs do it that move everything each time. */
+static void savings_rows(void)
+{
+    enum { BYTES = 64 << 20 };
+    double mapped[REPEATS], moved[REPEATS];
+    cl_uint *shared = clSVMAlloc(context, CL_MEM_READ_WRITE, BYTES, 0), *own = malloc(BYTES);
+    if (!shared || !own)
+        bench_fail("clSVMAlloc or malloc gave NULL", 0);
+    fill(1, shared, BYTES, 0);
+    for (int r = -2; r < REPEATS; r++) {
+        double start = bench_seconds();
+        /* Read to look at it all, then written in one place: reads leave the device's copy as it is. */
+        bench_must(clEnqueueSVMMap(queues[1], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, shared, BYTES, 0,
+                                   NULL, NULL),
+                   "clEnqueueSVMMap");
+        shared[BYTES / 8]++;
+        bench_must(clEnqueueSVMUnmap(queues[1], shared, 0, NULL, NULL), "clEnqueueSVMUnmap");
+        migrate(1, shared);
+        if (r >= 0)
+            mapped[r] = (bench_seconds() - start) * 1e6;
+    }
+    for (int r = -2; r < REPEATS; r++) {
+        double start = bench_seconds();
+        bench_must(clEnqueueSVMMemcpy(queues[1], CL_TRUE, own, shared, BYTES, 0, NULL, NULL),
+                   "clEnqueueSVMMemcpy");
+        own[BYTES / 8]++;
+        bench_must(clEnqueueSVMMemcpy(queues[1], CL_TRUE, shared, own, BYTES, 0, NULL, NULL),
+                   "clEnqueueSVMMemcpy");
+        migrate(1, shared);
+        if (r >= 0)
+            moved[r] = (bench_seconds() - start) * 1e6;
+    }
+    bench_row("map 64 MiB, change a word, give it back", bench_median(mapped, REPEATS), "us-");
+    bench_row("  the same, all of it moved each time", bench_median(moved, REPEATS), "us-");
+    clSVMFree(context, shared);
+    free(own);
+}
+
 static double launch_us(cl_kernel kernel)
 {
     enum { COUNT = 2000 };
@@ -198,5 +238,6 @@ void bench_device_rows(void)
     hop_row();
     turns_row(&bench);
     map_rows();
+    savings_rows();
     launch_rows(&bench);
 }

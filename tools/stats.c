@@ -27,7 +27,7 @@ static struct {
     uint64_t moved[MAX_AGENTS][MAX_AGENTS], count[MAX_AGENTS][MAX_AGENTS];
     char reasons[MAX_REASONS][32];
     uint64_t by_reason[MAX_REASONS];
-    uint64_t total, transfers, saved, commands, faults;
+    uint64_t total, transfers, saved, commands, deaths, lost, to_home, to_private;
     struct region *regions;
     size_t num_regions;
 } stats;
@@ -93,7 +93,14 @@ static void read_line(const char *line)
     if (!strcmp(category, "command")) {
         stats.commands++;
     } else if (!strcmp(category, "fault")) {
-        stats.faults++;
+        bool is_loss = strstr(line, "\"name\":\"lost\"") != NULL;
+        stats.deaths += !is_loss;
+        if (is_loss)
+            stats.lost += number(line, "end") - number(line, "first");
+    } else if (!strcmp(category, "path")) {
+        bool is_home = strstr(line, "\"name\":\"to home\"") != NULL;
+        stats.to_home += is_home;
+        stats.to_private += !is_home;
     } else if (!strcmp(category, "allocation")) {
         struct region *region = region_of(line, true);
         if (region) {
@@ -159,8 +166,13 @@ static void print_stats(void)
     printf("\n%" PRIu64 " commands, %" PRIu64 " transfers, %.3f MiB moved; %.3f MiB were current already\n",
            stats.commands, stats.transfers, (double)stats.total / 1048576,
            (double)stats.saved / 1048576);
-    if (stats.faults)
-        printf("%" PRIu64 " device processes died\n", stats.faults);
+    if (stats.deaths)
+        printf("%" PRIu64 " device processes died, %.3f MiB were lost with them\n", stats.deaths,
+               (double)stats.lost / 1048576);
+    if (stats.to_home)
+        printf("%" PRIu64 " times data that went to and fro got a home, %" PRIu64
+               " times it left it again\n",
+               stats.to_home, stats.to_private);
     for (int i = 0; i < MAX_REASONS && stats.reasons[i][0]; i++)
         printf("  for %-12s %12.3f MiB\n", stats.reasons[i],
                (double)stats.by_reason[i] / 1048576);
