@@ -165,6 +165,10 @@ struct sp_device_ops {
      * them one after another in the order in which they were submitted. */
     void (*submit)(struct sp_device *device, struct sp_work *work);
 
+    /* How far the memory of agent `source` is from the device: less is nearer, UINT32_MAX is out of reach. The host's is
+     * always in reach. Own memory only; NULL: all are as near. */
+    uint32_t (*distance)(struct sp_device *device, uint32_t source);
+
     /* Waits until `gate` is open. Meanwhile the thread may run submitted works of `stream`, and
      * only of it: a wait must not be prolonged by work that it does not depend on. */
     void (*wait)(struct sp_device *device, struct sp_gate *gate, const void *stream);

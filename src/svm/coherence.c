@@ -86,6 +86,41 @@ static void trace_acquire(const struct sp_coherence *coherence, const struct sp_
                      (unsigned long long)moved, (void *)range->region->start);
 }
 
+/* --- Distances ------------------------------------------------------------------------------------ */
+
+/* Towards the host the source makes the copy, and every device reaches the host. */
+static uint32_t distance(void *data, uint32_t source, uint32_t destination)
+{
+    (void)data;
+    struct sp_device *device = sp_agent_device(destination);
+    if (destination == SP_AGENT_HOST || !device->ops->distance)
+        return 0;
+    return device->ops->distance(device, source);
+}
+
+/* What only devices have that are out of the agent's reach comes to the host first. Whether there is such, which is
+ * to be waited for. With the region's lock held. */
+static int fetch_to_host(struct sp_supply *supply, struct sp_coherence *coherence,
+                         const struct sp_range_use *range, bool *is_blocked)
+{
+    struct sp_region *region = range->region;
+    struct sp_transfers transfers = {0};
+    uint64_t first = range->first, end = range->end;
+    int error = 0;
+    while (!error && sp_directory_out_of_reach(&region->directory, &first, &end, coherence->agent,
+                                               distance, NULL)) {
+        error = sp_directory_acquire(&region->directory, first, end, SP_AGENT_HOST, SP_ACCESS_READ,
+                                     distance, NULL, &transfers);
+        first = end;
+        end = range->end;
+    }
+    *is_blocked = transfers.count > 0;
+    /* Also after an error: the directory says that they are under way. */
+    sp_copies_start(supply, region, &transfers, "way through the host", coherence);
+    sp_transfers_finish(&transfers);
+    return error;
+}
+
 /* --- Acquiring ------------------------------------------------------------------------------------ */
 
 static bool overlap(uint64_t first, uint64_t end, const struct sp_range_use *range)
@@ -173,9 +208,11 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
         *is_blocked = found == MUST_WAIT;
         is_needed = found == NOT_OVERWRITTEN;
     }
+    if (!error && !*is_blocked && is_needed && coherence->agent != SP_AGENT_HOST)
+        error = fetch_to_host(&supply, coherence, range, is_blocked);
     if (!error && !*is_blocked && is_needed)
         error = sp_directory_acquire(&region->directory, range->first, range->end,
-                                     coherence->agent, SP_ACCESS_READ, NULL, NULL, &transfers);
+                                     coherence->agent, SP_ACCESS_READ, distance, NULL, &transfers);
     if (!error && !*is_blocked) {
         if (sp_trace_is_on)
             trace_acquire(coherence, range, &transfers);
@@ -272,10 +309,13 @@ static void prefetch_locked(const struct sp_coherence *coherence, const struct s
     if (!is_settled ||
         sp_directory_is_current(&region->directory, range->first, range->end, agent))
         return;
+    uint64_t first = range->first, end = range->end;
+    if (sp_directory_out_of_reach(&region->directory, &first, &end, agent, distance, NULL))
+        return; /* it takes two steps, of which the start takes care */
     size_t most = sp_directory_runs_in(&region->directory, range->first, range->end);
     if (!sp_supply_fill(&supply, most, 0) &&
         !sp_directory_acquire(&region->directory, range->first, range->end, agent, SP_ACCESS_READ,
-                              NULL, NULL, &transfers))
+                              distance, NULL, &transfers))
         sp_copies_start(&supply, region, &transfers, "prefetch", NULL);
     sp_supply_finish(&supply);
     sp_transfers_finish(&transfers);

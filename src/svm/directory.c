@@ -537,6 +537,39 @@ bool sp_directory_is_current(const struct sp_directory *directory, uint64_t firs
     return true;
 }
 
+static bool is_out_of_reach(uint64_t states, uint32_t agent, sp_distance *distance, void *data)
+{
+    if (!read_needs_transfer(states, agent))
+        return false;
+    for (uint64_t holders = holders_of(states); holders; holders &= holders - 1)
+        if (distance(data, lowest_agent(holders), agent) != SP_OUT_OF_REACH)
+            return false;
+    return true;
+}
+
+bool sp_directory_out_of_reach(const struct sp_directory *directory, uint64_t *first, uint64_t *end,
+                               uint32_t agent, sp_distance *distance, void *data)
+{
+    const struct sp_run *runs = const_runs_of(directory);
+    assert(*first <= *end && *end <= directory->bytes && agent < SP_MAX_AGENTS);
+    if (*first == *end)
+        return false;
+    uint32_t i = find_run(directory, *first);
+    while (i < directory->count && runs[i].first < *end &&
+           !is_out_of_reach(runs[i].states, agent, distance, data))
+        i++;
+    if (i == directory->count || runs[i].first >= *end)
+        return false;
+    if (runs[i].first > *first)
+        *first = runs[i].first;
+    while (i < directory->count && runs[i].first < *end &&
+           is_out_of_reach(runs[i].states, agent, distance, data))
+        i++;
+    if (i < directory->count && runs[i].first < *end)
+        *end = runs[i].first;
+    return true;
+}
+
 size_t sp_directory_runs_in(const struct sp_directory *directory, uint64_t first, uint64_t end)
 {
     assert(first <= end && end <= directory->bytes);

@@ -110,6 +110,14 @@ enum sp_moesi sp_directory_state(const struct sp_directory *directory, uint64_t 
 bool sp_directory_is_current(const struct sp_directory *directory, uint64_t first, uint64_t end,
                              uint32_t agent);
 
+/* `distance` says this of a source that the destination cannot copy from at all. */
+#define SP_OUT_OF_REACH UINT32_MAX
+
+/* The next part of [*first, *end) that `agent` needs and that only agents have which are out of its reach: true, and its
+ * ends. It must come by way of another agent. */
+bool sp_directory_out_of_reach(const struct sp_directory *directory, uint64_t *first, uint64_t *end,
+                               uint32_t agent, sp_distance *distance, void *data);
+
 /* How many runs [first, end) touches: no acquire of it asks for more transfers. */
 size_t sp_directory_runs_in(const struct sp_directory *directory, uint64_t first, uint64_t end);
 

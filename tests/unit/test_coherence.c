@@ -40,6 +40,14 @@ static unsigned char *memory_of(uint32_t agent, uintptr_t address)
     return fakes[agent - 1].memory + (address - window_start);
 }
 
+/* Device 2 does not reach device 1 while this is set. */
+static bool is_separated;
+
+static bool is_barred(uint32_t source, uint32_t destination)
+{
+    return is_separated && source == 1 && destination == 2;
+}
+
 static int run(struct fake *fake, struct sp_work *work)
 {
     switch (work->kind) {
@@ -52,6 +60,8 @@ static int run(struct fake *fake, struct sp_work *work)
                 MADV_DONTNEED);
         return 0;
     case SP_WORK_TRANSFER:
+        if (is_barred(work->range.source, work->range.destination))
+            return -EIO;
         fake->copied_bytes += work->range.bytes;
         memcpy(memory_of(work->range.destination, work->range.start),
                memory_of(work->range.source, work->range.start), work->range.bytes);
@@ -96,7 +106,12 @@ static void fake_submit(struct sp_device *device, struct sp_work *work)
     pthread_mutex_unlock(&fake->lock);
 }
 
-static const struct sp_device_ops fake_ops = {.submit = fake_submit};
+static uint32_t fake_distance(struct sp_device *device, uint32_t source)
+{
+    return is_barred(source, device->agent) ? SP_OUT_OF_REACH : 1;
+}
+
+static const struct sp_device_ops fake_ops = {.submit = fake_submit, .distance = fake_distance};
 
 static int set_up(void **state)
 {
@@ -335,6 +350,27 @@ static void what_is_not_used_is_evicted_and_comes_back(void **state)
     sp_arena_destroy(arena);
 }
 
+static void what_is_out_of_reach_comes_by_way_of_the_host(void **state)
+{
+    (void)state;
+    enum { BYTES = 8 * 4096, PART = 4096 };
+    struct sp_arena *arena = new_arena();
+    unsigned char *start = sp_arena_alloc(arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    is_separated = true;
+    write_value(arena, 0, start, BYTES, 1);
+    /* Every other part is on device 1 alone; of one of those the host has a copy, too. */
+    for (int i = 0; i < BYTES / PART; i += 2)
+        write_value(arena, 1, start + i * PART, PART, 2);
+    read_value(arena, 0, start + 2 * PART, PART, 2);
+    for (int i = 0; i < BYTES / PART; i++)
+        read_value(arena, 2, start + i * PART, PART, i % 2 ? 1 : 2);
+    write_value(arena, 1, start, BYTES, 3);
+    read_value(arena, 2, start + PART / 2, BYTES - PART, 3);
+    read_value(arena, 0, start, BYTES, 3);
+    is_separated = false;
+    sp_arena_destroy(arena);
+}
+
 static void more_than_fits_at_once_is_an_error(void **state)
 {
     (void)state;
@@ -497,6 +533,7 @@ int main(void)
         cmocka_unit_test(a_part_moves_alone),
         cmocka_unit_test(only_written_pages_move_after_a_map),
         cmocka_unit_test(what_is_not_used_is_evicted_and_comes_back),
+        cmocka_unit_test(what_is_out_of_reach_comes_by_way_of_the_host),
         cmocka_unit_test(more_than_fits_at_once_is_an_error),
         cmocka_unit_test(a_death_loses_only_what_it_alone_held),
         cmocka_unit_test(a_copy_that_fails_is_an_error_and_no_stale_data),
