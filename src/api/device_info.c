@@ -159,7 +159,8 @@ static cl_int reply_vector_width(const struct sp_query *query, cl_device_info pa
     }
     if (bytes == 0)
         return reply_uint(query, 0);
-    return reply_uint(query, preferred ? 1 : (cl_uint)(info->native_vector_bytes / bytes));
+    cl_uint width = (cl_uint)(info->native_vector_bytes / bytes);
+    return reply_uint(query, preferred || width == 0 ? 1 : width);
 }
 
 /* FNV-1a, 64 bits wide: http://www.isthe.com/chongo/tech/comp/fnv/ */
@@ -173,8 +174,17 @@ static uint64_t hash(uint64_t state, const void *bytes, size_t count)
 
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 
-/* Made from what stays the same between processes: driver, name and place among the root devices.
- */
+static cl_int reply_pci(const struct sp_query *query, const struct sp_device_info *info)
+{
+    const cl_device_pci_bus_info_khr place = {.pci_domain = info->pci_domain,
+                                              .pci_bus = info->pci_bus,
+                                              .pci_device = info->pci_device,
+                                              .pci_function = info->pci_function};
+    return sp_query_reply(query, &place, sizeof place);
+}
+
+/* The hardware's own; or made from what stays the same between processes: driver, name and place among
+ * the root devices. */
 static cl_int reply_device_uuid(const struct sp_query *query, cl_device_id device)
 {
     cl_platform_id platform = sp_platform_get();
@@ -184,6 +194,8 @@ static cl_int reply_device_uuid(const struct sp_query *query, cl_device_id devic
         place++;
     const struct sp_device_info *info = &device->device->root->info;
     uint64_t halves[2];
+    if (info->has_uuid)
+        return sp_query_reply(query, info->uuid, sizeof info->uuid);
     halves[0] = hash(HASH_START, info->driver_name, strlen(info->driver_name) + 1);
     halves[0] = hash(halves[0], &place, sizeof place);
     halves[1] = hash(halves[0], info->name, strlen(info->name) + 1);
@@ -283,7 +295,6 @@ static cl_int reply_constant(const struct sp_query *query, cl_device_info param)
     case CL_DEVICE_IMAGE_SUPPORT:
     case CL_DEVICE_PIPE_SUPPORT:
     case CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS:
-    case CL_DEVICE_ERROR_CORRECTION_SUPPORT:
     case CL_DEVICE_LUID_VALID_KHR:
         return reply_uint(query, CL_FALSE);
     case CL_DEVICE_ENDIAN_LITTLE:
@@ -371,7 +382,7 @@ cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info param_nam
     case CL_DEVICE_MAX_WORK_ITEM_SIZES: {
         size_t sizes[MAX_DIMENSIONS];
         for (unsigned i = 0; i < MAX_DIMENSIONS; i++)
-            sizes[i] = info->max_work_group_size;
+            sizes[i] = info->max_item_sizes[i];
         return sp_query_reply(&query, sizes, sizeof sizes);
     }
     case CL_DEVICE_PREFERRED_VECTOR_WIDTH_CHAR:
@@ -415,7 +426,7 @@ cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info param_nam
     case CL_DEVICE_EXECUTION_CAPABILITIES:
         return reply_ulong(&query, CL_EXEC_KERNEL | (info->own_memory ? 0 : CL_EXEC_NATIVE_KERNEL));
     case CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE:
-        return reply_size(&query, info->native_vector_bytes / sizeof(cl_int));
+        return reply_size(&query, info->preferred_multiple);
     case CL_DEVICE_PLATFORM: {
         cl_platform_id platform = sp_platform_get();
         return sp_query_reply(&query, &platform, sizeof platform);
@@ -447,6 +458,10 @@ cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info param_nam
         return reply_uint(&query, device->parent ? sp_object_handles(&device->object) : 1);
     case CL_DEVICE_UUID_KHR:
         return reply_device_uuid(&query, device);
+    case CL_DEVICE_ERROR_CORRECTION_SUPPORT:
+        return reply_uint(&query, info->corrects_errors);
+    case CL_DEVICE_PCI_BUS_INFO_KHR:
+        return info->has_pci ? reply_pci(&query, info) : CL_INVALID_VALUE;
     default:
         return reply_constant(&query, param_name);
     }

@@ -91,7 +91,7 @@ static cl_int check_local_size(cl_kernel kernel, const struct sp_device *device,
     for (unsigned i = 0; i < MAX_DIMENSIONS; i++) {
         if (!range->local_size[i])
             return CL_INVALID_WORK_GROUP_SIZE;
-        if (range->local_size[i] > max)
+        if (range->local_size[i] > device->info.max_item_sizes[i])
             return CL_INVALID_WORK_ITEM_SIZE;
         total *= range->local_size[i]; /* at most 2^30 * 2^10 before the next check */
         if (total > max)

@@ -5,7 +5,7 @@
 #include "api/info.h"
 #include "runtime/context.h"
 
-enum extension_scope { SCOPE_PLATFORM, SCOPE_DEVICE, SCOPE_FP64_DEVICE };
+enum extension_scope { SCOPE_PLATFORM, SCOPE_DEVICE, SCOPE_FP64_DEVICE, SCOPE_PCI_DEVICE };
 
 static const struct extension {
     const char *name;
@@ -24,6 +24,7 @@ static const struct extension {
     {"cl_khr_extended_bit_ops", CL_MAKE_VERSION(1, 0, 0), SCOPE_DEVICE},
     {"cl_khr_fp64", CL_MAKE_VERSION(1, 0, 0), SCOPE_FP64_DEVICE},
     {"cl_khr_device_uuid", CL_MAKE_VERSION(1, 0, 0), SCOPE_DEVICE},
+    {"cl_khr_pci_bus_info", CL_MAKE_VERSION(1, 0, 0), SCOPE_PCI_DEVICE},
     {"cl_khr_suggested_local_work_size", CL_MAKE_VERSION(1, 0, 0), SCOPE_DEVICE},
     {"cl_samepage_svm_info", CL_MAKE_VERSION(1, 0, 0), SCOPE_DEVICE},
 };
@@ -35,9 +36,12 @@ static bool applies(const struct extension *extension, const cl_device_id *devic
 {
     if (extension->scope == SCOPE_PLATFORM)
         return with_platform;
-    for (cl_uint i = 0; i < num_devices; i++)
-        if (extension->scope == SCOPE_FP64_DEVICE && !devices[i]->device->info.fp64)
+    for (cl_uint i = 0; i < num_devices; i++) {
+        const struct sp_device_info *info = &devices[i]->device->info;
+        if ((extension->scope == SCOPE_FP64_DEVICE && !info->fp64) ||
+            (extension->scope == SCOPE_PCI_DEVICE && !info->has_pci))
             return false;
+    }
     return true;
 }
 

@@ -142,7 +142,9 @@ struct sp_device_info {
     uint32_t compute_units;
     uint32_t clock_mhz; /* 0: not known */
     uint32_t max_work_group_size;
-    uint32_t native_vector_bytes; /* width of a vector register */
+    uint32_t max_item_sizes[3];   /* in each dimension of a work-group */
+    uint32_t preferred_multiple;  /* good work-group sizes are multiples of this */
+    uint32_t native_vector_bytes; /* width of a vector register; 0: scalars only */
     uint64_t global_memory_bytes;
     uint64_t max_alloc_bytes;
     uint64_t local_memory_bytes;
@@ -154,6 +156,10 @@ struct sp_device_info {
     uint32_t numa_nodes;         /* nodes with processors of this device; at least 1 */
     bool fp64;
     const char *code_target;     /* what samepage-cc makes code for (protocol.h, CODE); NULL: this processor */
+    bool corrects_errors;         /* its memory has ECC, and it is on */
+    bool has_pci, has_uuid;       /* what follows is known */
+    uint32_t pci_domain, pci_bus, pci_device, pci_function;
+    unsigned char uuid[16];
 };
 
 /* How a device is divided (clCreateSubDevices). */

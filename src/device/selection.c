@@ -48,6 +48,20 @@ static bool add_virtual(struct sp_selection *selection, const char *count)
     return true;
 }
 
+static bool add_cuda(struct sp_selection *selection, const char *number)
+{
+    uint64_t ordinal = 0;
+    if (strcmp(number, "0") && !read_number(number, "", &ordinal))
+        return false;
+    if (ordinal >= SP_MAX_CLIENT_DEVICES || selection->num_cuda == SP_MAX_CLIENT_DEVICES)
+        return false;
+    for (uint32_t i = 0; i < selection->num_cuda; i++)
+        if (selection->cuda[i] == ordinal)
+            return true;
+    selection->cuda[selection->num_cuda++] = (uint32_t)ordinal;
+    return true;
+}
+
 static bool set_memory(struct sp_selection *selection, const char *text)
 {
     uint64_t bytes;
@@ -87,6 +101,12 @@ static bool read_word(struct sp_selection *selection, const char *word)
         selection->has_cpu = true;
         return true;
     }
+    if (!strcmp(word, "cuda")) {
+        selection->has_all_cuda = true;
+        return true;
+    }
+    if (!strncmp(word, "cuda:", 5))
+        return add_cuda(selection, word + 5);
     if (!strcmp(word, "virtual"))
         return add_virtual(selection, NULL);
     if (!strncmp(word, "virtual:", 8))
@@ -102,7 +122,8 @@ static bool read_word(struct sp_selection *selection, const char *word)
 
 void sp_selection_parse(const char *text, struct sp_selection *selection)
 {
-    *selection = (struct sp_selection){.has_cpu = !text || !*text};
+    bool is_default = !text || !*text;
+    *selection = (struct sp_selection){.has_cpu = is_default, .has_all_cuda = is_default};
     while (text && *text) {
         char word[64];
         size_t length = strcspn(text, ",");
@@ -111,8 +132,8 @@ void sp_selection_parse(const char *text, struct sp_selection *selection)
         if (length && (length >= sizeof word || !read_word(selection, word)))
             fprintf(stderr,
                     "samepage: '%.*s' in SAMEPAGE_DEVICES is not understood and is ignored; it "
-                    "takes cpu, virtual or virtual:N (at most %u in all), and after those "
-                    "mem=N[K|M|G] (at least 4M), threads=N and parts.\n",
+                    "takes cpu, cuda, cuda:N, virtual or virtual:N (at most %u in all), and after "
+                    "virtual ones mem=N[K|M|G] (at least 4M), threads=N and parts.\n",
                     (int)length, text, SP_MAX_CLIENT_DEVICES);
         text += length + (text[length] == ',');
     }

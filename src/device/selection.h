@@ -1,11 +1,13 @@
 /* Which devices SAMEPAGE_DEVICES asks for.
  *
- *     SAMEPAGE_DEVICES=cpu,virtual:2,mem=256M
+ *     SAMEPAGE_DEVICES=cpu,cuda,virtual:2,mem=256M
  *
- * A list of words separated by commas: `cpu`; `virtual` or `virtual:N`; `mem=N` (bytes, or K, M,
- * G), `threads=N` and `parts` (a buffer for each allocation, exported alone, as GPUs have it),
- * which hold for the virtual devices before them that have no such word yet. What is not understood
- * is named on stderr and ignored. Without the variable: the CPU device alone.
+ * A list of words separated by commas: `cpu`; `cuda`, all NVIDIA GPUs, or `cuda:N`, the one of that
+ * number, in the order of their PCI addresses; `virtual` or `virtual:N`, so many of them; `mem=N`
+ * (bytes, or K, M, G), `threads=N` and `parts` (a buffer for each allocation, exported alone, as
+ * GPUs have it), which hold for the virtual devices before them that have no such word yet. What is
+ * not understood is named on stderr and ignored. Without the variable: the CPU device and all
+ * NVIDIA GPUs.
  */
 #ifndef SP_DEVICE_SELECTION_H
 #define SP_DEVICE_SELECTION_H
@@ -27,6 +29,9 @@ struct sp_selected {
 
 struct sp_selection {
     bool has_cpu;
+    bool has_all_cuda;
+    uint32_t num_cuda; /* named by number, in that order */
+    uint32_t cuda[SP_MAX_CLIENT_DEVICES];
     uint32_t num_virtual;
     struct sp_selected virtuals[SP_MAX_CLIENT_DEVICES];
 };

@@ -2,6 +2,7 @@
  * device process; see docs/device-process.md.
  *
  * probe.c        which devices there are, and what they are
+ * cuda.c         the same of NVIDIA GPUs (cuda.h)
  * life.c         the device's thread: start, death, restart; forks of the application
  * post.c         messages to the process, which never wait for it
  * peers.c        who is told of whose memory
@@ -59,12 +60,16 @@ enum {
 struct client_device {
     struct sp_device device; /* first */
     uint32_t index;          /* among the client's devices */
-    struct sp_selected selected;
-    char name[32];
+    struct sp_selected selected; /* virtual ones */
+    uint32_t ordinal;        /* the others: which of the machine's devices of their kind */
+    bool is_optional;        /* nobody asked for it by name: nothing is said where it is not there */
+    char name[64];
 
     pthread_mutex_t lock;
-    pthread_cond_t moved; /* `state`, `generation` or a code's state changed */
+    pthread_cond_t moved; /* `state`, `generation`, is_described or a code's state changed */
     enum client_state state;
+    bool is_described; /* what it is is known; `description` changes no more */
+    struct sp_device_description description;
     bool was_used; /* a work was submitted once: the runtime has set `lost` */
     uint64_t
         finished_works; /* counts; for telling a process that dies at once from one that works */
@@ -126,6 +131,10 @@ static inline uint32_t generation_of(const struct client_device *device)
 /* All devices, from probe on. */
 extern struct client_device *sp_client_devices;
 extern unsigned sp_client_num_devices;
+
+/* What the process says that the device is, when it starts: foreign input. 0; -EBADMSG for nonsense; -ENODEV
+ * where it is not what it was. */
+int sp_client_describe(struct client_device *device, struct sp_device_description *description);
 
 /* life.c */
 

@@ -130,7 +130,8 @@ static int spawn_process(struct client_device *device)
     sp_window_range(&start, &bytes);
     snprintf(start_text, sizeof start_text, "%" PRIxPTR, start);
     snprintf(bytes_text, sizeof bytes_text, "%zx", bytes);
-    char *const arguments[] = {name, start_text, bytes_text, NULL};
+    char *const arguments[] = {name, start_text, bytes_text,
+                               (char *)device->device.info.driver_name, NULL};
     if (!program.path || !program.environment)
         return -ENOMEM;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -203,13 +204,15 @@ static int say_hello(struct client_device *device, int rings_file, uint64_t dead
                      int *memory_file)
 {
     struct sp_device_message message = {.kind = SP_MESSAGE_HELLO,
-                                        .memory_bytes = device->device.info.global_memory_bytes,
-                                        .threads = device->selected.threads};
+                                        .memory_bytes = device->device.info.is_gpu
+                                                            ? 0 /* it knows */
+                                                            : device->device.info.global_memory_bytes,
+                                        .threads = device->selected.threads,
+                                        .ordinal = device->ordinal};
     int answer_files[SP_MAX_MESSAGE_FILES];
     int window_file = sp_window_file();
     if (window_file < 0)
         return -ENOMEM;
-    snprintf(message.backend, sizeof message.backend, "%s", device->device.info.driver_name);
     snprintf(message.memory, sizeof message.memory, "%s", device->selected.memory);
     int application = (int)syscall(SYS_pidfd_open, getpid(), 0);
     int files[SP_HELLO_FILES] = {[SP_HELLO_RINGS] = rings_file,
@@ -232,6 +235,8 @@ static int say_hello(struct client_device *device, int rings_file, uint64_t dead
         error = message.error < 0 && message.error > -4096 ? message.error : -EBADMSG;
     else if (*memory_file >= 0 && !is_memory_file(*memory_file))
         error = -EBADMSG;
+    else
+        error = sp_client_describe(device, &message.description);
     if (error && *memory_file >= 0) {
         close(*memory_file);
         *memory_file = -1;
@@ -449,7 +454,7 @@ static const char *work_name(const struct sp_work *work)
 static void describe_death(struct client_device *device, enum end end, int error, char *reason)
 {
     struct sp_rings *rings = device->rings;
-    char what[80] = "ended, or was ended from outside,", at[32] = "",
+    char what[SP_FAULT_REASON_BYTES] = "ended, or was ended from outside,", at[32] = "",
          doing[160] = "before it was ready";
     if (error) {
         snprintf(reason, REASON_BYTES, "its process could not be started (%s)",
@@ -459,6 +464,9 @@ static void describe_death(struct client_device *device, enum end end, int error
     unsigned number = atomic_load_explicit(&rings->fault_signal, memory_order_relaxed);
     uint64_t address = atomic_load_explicit(&rings->fault_address, memory_order_relaxed);
     const char *name = number < NSIG ? sigdescr_np((int)number) : NULL;
+    char said[SP_FAULT_REASON_BYTES];
+    memcpy(said, rings->fault_reason, sizeof said);
+    said[sizeof said - 1] = 0;
     if (end == END_LIMIT)
         snprintf(what, sizeof what, "ran for more than %" PRIu64 " s (SAMEPAGE_KERNEL_SECONDS)",
                  sp_client_limit_ns / 1000000000);
@@ -468,6 +476,8 @@ static void describe_death(struct client_device *device, enum end end, int error
         snprintf(what, sizeof what, "did not read its messages");
     else if (number)
         snprintf(what, sizeof what, "signal %u (%s)", number, name ? name : "unknown");
+    else if (*said)
+        snprintf(what, sizeof what, "%s", said);
     if (end == END_DEATH && number && address)
         snprintf(at, sizeof at, " at address 0x%" PRIx64, address);
 
@@ -582,7 +592,7 @@ static void *live(void *argument)
         /* Where no work was ever submitted nothing can be lost, and `lost` may not be set yet. */
         if (was_used && device->device.lost)
             device->device.lost(&device->device, reason);
-        if (is_last)
+        if (is_last && !(device->is_optional && error == -ENODEV))
             fprintf(stderr, "samepage: device %s is given up: %s%s.\n", device->name, reason,
                     error == -ENOENT
                         ? "; samepage-device must lie beside the library, or be named in "

@@ -1,14 +1,18 @@
 /* The client driver: which devices live in processes of their own, and what they are.
  *
- * All is known without their processes, which start meanwhile. Devices are numbered as agents from
- * 1, in the order in which SAMEPAGE_DEVICES names them.
+ * What virtual devices are is known without their processes, which start meanwhile. What a GPU is its process says;
+ * all of them start at once, and where it is known from the last time nobody waits for that. Devices are
+ * numbered as agents from 1: GPUs, then virtual devices.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/sysinfo.h>
+#include <time.h>
 
 #include "device/client/client.h"
+#include "device/client/cuda.h"
 #include "svm/heap.h"
 #include "util/alloc.h"
 
@@ -16,10 +20,16 @@
  * application. */
 #define MEMORY_SHARE 4u
 
+/* How long a GPU may take to say what it is: CUDA's start takes 0.3 to 1 s each where many start. */
+#define DESCRIBE_SECONDS 30
+
 struct client_device *sp_client_devices;
 unsigned sp_client_num_devices;
 
 static struct sp_device **devices;
+
+/* GPUs come first. */
+static uint32_t num_gpus;
 
 /* The CPU device of this machine, which virtual devices are like. */
 static const struct sp_device *like;
@@ -41,11 +51,14 @@ static uint32_t numa_units(struct sp_device *device, uint32_t node)
     return node == 0 ? device->info.compute_units : 0;
 }
 
-/* As the CPU driver chooses: the same threads run the kernels. */
+/* Virtual devices: as the CPU driver chooses, since the same threads run the kernels. */
 static void suggest_local_size(struct sp_device *device, const struct sp_kernel_info *info,
                                const struct sp_ndrange *range, uint64_t local_size[3])
 {
-    like->ops->suggest_local_size(device, info, range, local_size);
+    if (device->info.is_gpu)
+        sp_cuda_suggest_local_size(device, info, range, local_size);
+    else
+        like->ops->suggest_local_size(device, info, range, local_size);
 }
 
 static const struct sp_device_ops client_ops = {
@@ -61,11 +74,123 @@ static const struct sp_device_ops client_ops = {
     .numa_units = numa_units,
 };
 
+/* --- GPUs ---------------------------------------------------------------------------------------- */
+
+static bool is_text(const char *text, size_t size)
+{
+    return memchr(text, 0, size) != NULL;
+}
+
+/* What the library relies on. */
+static bool is_sane(const struct sp_device_description *said)
+{
+    enum { MAX_ITEMS = 1 << 20 };
+    if (!is_text(said->name, sizeof said->name) || !is_text(said->vendor, sizeof said->vendor) ||
+        !is_text(said->driver_version, sizeof said->driver_version) ||
+        !is_text(said->code_target, sizeof said->code_target))
+        return false;
+    for (unsigned d = 0; d < 3; d++)
+        if (!said->max_item_sizes[d] || said->max_item_sizes[d] > MAX_ITEMS)
+            return false;
+    return said->compute_units && said->max_work_group_size &&
+           said->max_work_group_size <= MAX_ITEMS && said->preferred_multiple &&
+           said->preferred_multiple <= said->max_work_group_size &&
+           said->global_memory_bytes >= SP_GRANULE_BYTES &&
+           said->max_alloc_bytes <= said->global_memory_bytes;
+}
+
+int sp_client_describe(struct client_device *device, struct sp_device_description *description)
+{
+    if (!device->device.info.is_gpu)
+        return 0;
+    if (!is_sane(description))
+        return -EBADMSG;
+    int error = 0;
+    pthread_mutex_lock(&device->lock);
+    if (!device->is_described) {
+        device->description = *description;
+        device->is_described = true;
+        pthread_cond_broadcast(&device->moved);
+    } else if (memcmp(&device->description, description, sizeof *description)) {
+        error = -ENODEV;
+    }
+    pthread_mutex_unlock(&device->lock);
+    sp_cuda_remember(device->ordinal, description);
+    return error;
+}
+
+/* Waits until it is known what the device is; false: it will not be. */
+static bool await_description(struct client_device *device)
+{
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += DESCRIBE_SECONDS;
+    pthread_mutex_lock(&device->lock);
+    while (!device->is_described && device->state != CLIENT_DEAD &&
+           pthread_cond_timedwait(&device->moved, &device->lock, &limit) == 0)
+        ;
+    bool is_described = device->is_described;
+    pthread_mutex_unlock(&device->lock);
+    return is_described;
+}
+
+/* `description` changes no more, so no lock is needed. */
+static void use_description(struct client_device *device)
+{
+    const struct sp_device_description *said = &device->description;
+    struct sp_device_info *info = &device->device.info;
+    info->name = said->name;
+    info->vendor = said->vendor;
+    info->vendor_id = said->vendor_id;
+    info->compute_units = said->compute_units;
+    info->clock_mhz = said->clock_mhz;
+    info->max_work_group_size = said->max_work_group_size;
+    memcpy(info->max_item_sizes, said->max_item_sizes, sizeof info->max_item_sizes);
+    info->preferred_multiple = said->preferred_multiple;
+    info->global_memory_bytes = said->global_memory_bytes & ~(SP_GRANULE_BYTES - 1);
+    info->max_alloc_bytes = said->max_alloc_bytes;
+    info->local_memory_bytes = said->local_memory_bytes;
+    info->cache_bytes = said->cache_bytes;
+    info->cache_line_bytes = said->cache_line_bytes;
+    info->svm_levels = said->svm_levels & (SP_SVM_COARSE | SP_SVM_FINE | SP_SVM_ATOMICS);
+    info->fp64 = said->has_fp64 != 0;
+    info->corrects_errors = said->has_error_correction != 0;
+    info->has_pci = said->has_pci != 0;
+    info->pci_domain = said->pci_domain;
+    info->pci_bus = said->pci_bus;
+    info->pci_device = said->pci_device;
+    info->pci_function = said->pci_function;
+    info->has_uuid = said->has_uuid != 0;
+    memcpy(info->uuid, said->uuid, sizeof info->uuid);
+}
+
+/* A GPU, before its process says more. */
+static void set_up_cuda(struct client_device *device, uint32_t ordinal, bool is_optional)
+{
+    struct sp_device_info *info = &device->device.info;
+    snprintf(device->name, sizeof device->name, "NVIDIA GPU %u", ordinal);
+    device->ordinal = ordinal;
+    device->is_optional = is_optional;
+    info->name = device->name;
+    info->vendor = "";
+    info->driver_name = "cuda";
+    info->is_gpu = true;
+    info->own_memory = true;
+    info->numa_nodes = 1;
+    struct sp_device_description known;
+    if (sp_cuda_recall(ordinal, &known) && is_sane(&known)) {
+        device->description = known;
+        device->is_described = true;
+    }
+}
+
+/* --- Virtual devices ----------------------------------------------------------------------------- */
+
 static void describe(struct client_device *device, uint64_t default_bytes)
 {
     struct sp_device_info *info = &device->device.info;
     *info = like->info;
-    snprintf(device->name, sizeof device->name, "Virtual device %u", device->index);
+    snprintf(device->name, sizeof device->name, "Virtual device %u", device->index - num_gpus);
     info->name = device->name;
     info->driver_name = "virtual";
     info->is_cpu = false;
@@ -100,12 +225,53 @@ static uint64_t read_limit_ns(void)
     return 0;
 }
 
+/* The GPUs that are asked for: how many, and their numbers. */
+static uint32_t select_cuda(const struct sp_selection *selection, uint32_t *ordinals)
+{
+    unsigned there = sp_cuda_count();
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < selection->num_cuda; i++) {
+        if (selection->cuda[i] < there)
+            ordinals[count++] = selection->cuda[i];
+        else
+            fprintf(stderr,
+                    "samepage: SAMEPAGE_DEVICES names cuda:%u, and the system lists %u NVIDIA GPUs.\n",
+                    selection->cuda[i], there);
+    }
+    for (uint32_t i = 0; selection->has_all_cuda && i < there; i++) {
+        bool is_named = false;
+        for (uint32_t j = 0; j < selection->num_cuda; j++)
+            is_named |= selection->cuda[j] == i;
+        if (!is_named)
+            ordinals[count++] = i;
+    }
+    return count;
+}
+
+static void set_up(struct client_device *device, uint32_t index)
+{
+    device->index = index;
+    device->device.ops = &client_ops;
+    device->device.root = &device->device;
+    device->device.agent = index + 1;
+    sp_client_init(device);
+}
+
 static int probe(struct sp_device ***found, unsigned *count)
 {
     const struct sp_selection *selection = sp_selection();
+    uint32_t ordinals[SP_MAX_CLIENT_DEVICES];
+    uint32_t num_cuda = select_cuda(selection, ordinals);
+    uint32_t total = num_cuda + selection->num_virtual, listed = 0;
     struct sp_device **cpus;
     struct sysinfo system;
-    if (!selection->num_virtual)
+    if (total > SP_MAX_CLIENT_DEVICES) {
+        fprintf(stderr, "samepage: there are %u devices with memory of their own; the first %u are used.\n",
+                total, SP_MAX_CLIENT_DEVICES);
+        total = SP_MAX_CLIENT_DEVICES;
+    }
+    num_gpus = num_cuda;
+    if (!total)
         return -ENODEV;
     int error = sp_cpu_driver.probe(&cpus, count);
     if (error)
@@ -115,33 +281,41 @@ static int probe(struct sp_device ***found, unsigned *count)
     if (sysinfo(&system) == 0)
         default_bytes = (uint64_t)system.totalram * system.mem_unit / MEMORY_SHARE;
     sp_client_limit_ns = read_limit_ns();
-    sp_client_devices = sp_alloc_array(selection->num_virtual, sizeof *sp_client_devices);
-    devices = sp_alloc_array(selection->num_virtual, sizeof *devices);
+    sp_client_devices = sp_alloc_array(total, sizeof *sp_client_devices);
+    devices = sp_alloc_array(total, sizeof *devices);
     if (!sp_client_devices || !devices) {
         free(sp_client_devices);
         free(devices);
         sp_client_devices = NULL;
         return -ENOMEM;
     }
-    for (uint32_t i = 0; i < selection->num_virtual; i++) {
+    for (uint32_t i = 0; i < total; i++) {
         struct client_device *device = &sp_client_devices[i];
-        device->index = i;
-        device->selected = selection->virtuals[i];
-        device->device.ops = &client_ops;
-        device->device.root = &device->device;
-        device->device.agent = i + 1;
-        describe(device, default_bytes);
-        devices[i] = &device->device;
-        sp_client_init(device);
+        set_up(device, i);
+        if (i < num_cuda) {
+            set_up_cuda(device, ordinals[i], !selection->num_cuda);
+        } else {
+            device->selected = selection->virtuals[i - num_cuda];
+            describe(device, default_bytes);
+        }
     }
     /* All are there before any thread looks for its peers. One that cannot start is dead, and the
      * others are not. */
-    sp_client_num_devices = selection->num_virtual;
-    for (uint32_t i = 0; i < selection->num_virtual; i++)
+    sp_client_num_devices = total;
+    for (uint32_t i = 0; i < total; i++)
         sp_client_start(&sp_client_devices[i]);
+    for (uint32_t i = 0; i < total; i++) {
+        struct client_device *device = &sp_client_devices[i];
+        if (device->device.info.is_gpu) {
+            if (!await_description(device))
+                continue;
+            use_description(device);
+        }
+        devices[listed++] = &device->device;
+    }
     *found = devices;
-    *count = selection->num_virtual;
-    return 0;
+    *count = listed;
+    return listed ? 0 : -ENODEV;
 }
 
 const struct sp_driver sp_client_driver = {.name = "client", .probe = probe};

@@ -211,7 +211,10 @@ static void describe(struct sp_device_info *info, const cpu_set_t *processors)
     info->compute_units = (uint32_t)CPU_COUNT(processors);
     info->clock_mhz = clock_mhz();
     info->max_work_group_size = MAX_WORK_GROUP_SIZE;
+    for (unsigned d = 0; d < 3; d++)
+        info->max_item_sizes[d] = MAX_WORK_GROUP_SIZE;
     info->native_vector_bytes = vector_bytes();
+    info->preferred_multiple = info->native_vector_bytes / (uint32_t)sizeof(float);
     info->global_memory_bytes = UINT64_C(1) << 30;
     if (sysinfo(&system) == 0)
         info->global_memory_bytes = (uint64_t)system.totalram * system.mem_unit;

@@ -62,6 +62,10 @@ int sp_cpu_copy_run(struct sp_work *work, uint64_t first, uint64_t end);
 /* print.c: writes one record to stdout. What printf returns in OpenCL C: 0, or -1. */
 int32_t sp_cpu_print(const struct sp_cpu_launch *launch, const char *format, const void *record,
                      uint64_t record_bytes);
+/* Likewise, for a record of code that runs elsewhere: string_at gives the text at an address that the record
+ * names for %s. */
+int32_t sp_cpu_print_record(const char *format, const void *record, uint64_t record_bytes,
+                            const char *(*string_at)(uint64_t address));
 /* Makes what was printed by a work visible. */
 void sp_cpu_print_flush(void);
 

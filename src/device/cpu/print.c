@@ -19,6 +19,7 @@
 struct arguments {
     const unsigned char *bytes;
     uint64_t left;
+    const char *(*string_at)(uint64_t address); /* what %s names */
 };
 
 /* The next argument: its header and its bytes, or false. */
@@ -78,7 +79,7 @@ static double load_float(const unsigned char *value, unsigned bytes)
 /* An infinity or NaN as C99 spells it; the 0 flag does not pad it. */
 static void print_lane(FILE *out, const char *flags, char conversion,
                        const struct sp_print_argument *argument, const unsigned char *lane,
-                       unsigned length)
+                       unsigned length, const char *(*string_at)(uint64_t address))
 {
     char format[MAX_CONVERSION + 8];
     bool is_integer = strchr("diouxXc", conversion) != NULL;
@@ -103,7 +104,8 @@ static void print_lane(FILE *out, const char *flags, char conversion,
         snprintf(format, sizeof format, "%sp", flags);
         fprintf(out, format, (void *)(uintptr_t)load_unsigned(lane, argument->lane_bytes));
     } else if (conversion == 's' && argument->kind == SP_PRINT_POINTER) {
-        const char *text = (const char *)(uintptr_t)load_unsigned(lane, argument->lane_bytes);
+        uint64_t address = load_unsigned(lane, argument->lane_bytes);
+        const char *text = address ? string_at(address) : NULL;
         snprintf(format, sizeof format, "%ss", flags);
         fprintf(out, format, text ? text : "(null)");
     }
@@ -183,16 +185,29 @@ static const char *print_conversion(FILE *out, const char *format, struct argume
     for (unsigned i = 0; i < lanes; i++) {
         if (i > 0)
             fputc(',', out);
-        print_lane(out, flags, conversion, &argument, value + i * argument.lane_bytes, length);
+        print_lane(out, flags, conversion, &argument, value + i * argument.lane_bytes, length,
+                   arguments->string_at);
     }
     return format;
+}
+
+/* Constants of the code lie in this process. */
+static const char *string_here(uint64_t address)
+{
+    return (const char *)(uintptr_t)address;
 }
 
 int32_t sp_cpu_print(const struct sp_cpu_launch *launch, const char *format, const void *record,
                      uint64_t record_bytes)
 {
     (void)launch;
-    struct arguments arguments = {.bytes = record, .left = record_bytes};
+    return sp_cpu_print_record(format, record, record_bytes, string_here);
+}
+
+int32_t sp_cpu_print_record(const char *format, const void *record, uint64_t record_bytes,
+                            const char *(*string_at)(uint64_t address))
+{
+    struct arguments arguments = {.bytes = record, .left = record_bytes, .string_at = string_at};
     bool is_wrong = false;
     FILE *out = stdout;
 

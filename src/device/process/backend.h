@@ -37,16 +37,23 @@ struct sp_backend_setup {
     unsigned char *host;              /* all of it, mapped elsewhere */
     uint64_t memory_bytes;            /* what may be bound to memory of the device at a time */
     uint32_t threads;                 /* 0: as many as there are processors */
+    uint32_t ordinal;                 /* which of the machine's devices of this kind */
     const struct sp_buffers *buffers; /* where the memory comes from; NULL: as the backend likes */
 };
 
 struct sp_backend {
     const char *name;
 
+    /* Reserves the window's addresses, called before all else where a library of the backend's must
+     * be the one to do it: -EADDRNOTAVAIL where others lie there, or another negative errno. NULL:
+     * main.c reserves them. */
+    int (*reserve)(uintptr_t start, size_t bytes);
+
     /* Makes the device ready. *memory_file: the device's memory for its peers, byte n for byte n of
-     * the window; -1 where peers cannot reach it so. 0 or a negative errno: then the process ends.
-     */
-    int (*start)(const struct sp_backend_setup *setup, int *memory_file);
+     * the window; -1 where peers cannot reach it so. *description: what the device is, where the
+     * application cannot know. 0 or a negative errno: then the process ends. */
+    int (*start)(const struct sp_backend_setup *setup, int *memory_file,
+                 struct sp_device_description *description);
 
     /* Loads what samepage-cc made. `image` is only there during the call; `info` and `codes` stay
      * until unload. 0 or a negative errno. */
@@ -77,11 +84,17 @@ struct sp_backend {
      * again, for it was only kept from the kernel (DECLARE). NULL: the backend keeps nothing from kernels. */
     bool (*reveal)(uint64_t address);
 
-    /* Sees to commands under way: false when there are none. NULL where submit ends them all. */
-    bool (*progress)(void);
+    /* Sees to commands under way: false when there are none. `has_more`: another command comes at
+     * once. NULL where submit ends them all. */
+    bool (*progress)(bool has_more);
+
+    /* Commands have been under way for a while without an end, and the loop is about to sleep: from
+     * now on sp_process_wake is to be called when progress has something to do. NULL as progress. */
+    void (*rest)(void);
 };
 
 extern const struct sp_backend sp_virtual_backend;
+extern const struct sp_backend sp_cuda_backend;
 
 /* What a backend tells, on the loop thread. `is_quick`: the end follows within microseconds, so
  * that the application need not be woken twice. */
@@ -105,6 +118,13 @@ int sp_process_await_peer(const struct sp_command *transfer);
 
 /* Before the end of a kernel with a ticket: the first address that it touched undeclared, or 0. */
 void sp_process_undeclared(uint64_t address);
+
+/* Lets the loop call progress. Any thread. */
+void sp_process_wake(void);
+
+/* The device can do nothing more: ends the process, with a sentence for the application that says
+ * why, and the command that was to blame (0: not known). */
+_Noreturn void sp_process_fault(uint64_t number, const char *reason);
 
 /* The times matter where the command is timed. */
 void sp_process_ended(uint64_t number, int error, uint64_t start_ns, uint64_t end_ns);

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -84,6 +85,14 @@ void sp_fault_report_to(struct sp_rings *rings, bool (*first_reveal)(uint64_t ad
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < NUM_CRASH_SIGNALS; i++)
         sigaction(crash_signals[i], &action, NULL);
+}
+
+_Noreturn void sp_process_fault(uint64_t number, const char *reason)
+{
+    /* Relaxed: read only after our death. */
+    atomic_store_explicit(&reported_to->running, number, memory_order_relaxed);
+    snprintf(reported_to->fault_reason, sizeof reported_to->fault_reason, "%s", reason);
+    _exit(1);
 }
 
 void sp_fault_prepare_thread(void)

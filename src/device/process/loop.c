@@ -9,6 +9,9 @@
  * at the ring once more, and sleeps on that word. The application writes the tail, then looks at
  * the word. Both do it sequentially consistent: one of the two sees the other, and no command is
  * slept through. The other direction is the same with application_sleeps and an eventfd.
+ *
+ * With commands under way in the backend it spins longer, for their end or the next command; then the
+ * backend is told (rest), and wakes the sleeper as the application does.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -20,6 +23,10 @@
 /* Longer than a wake-up takes (5 to 50 us on a virtual machine), so that a chain of launches whose
  * end is waited for each time costs no system call; short enough to go unnoticed. */
 #define SPIN_NS 50000u
+
+/* Likewise while a device works: the end of a short kernel is seen at once, and one that takes longer
+ * than this takes longer by a wake-up of 2% of it at most. */
+#define BUSY_SPIN_NS 2000000u
 
 /* Clock reads while spinning, one for so many pauses. */
 #define PAUSES_PER_CLOCK 32u
@@ -105,6 +112,24 @@ static bool has_commands(memory_order order)
     return atomic_load_explicit(&loop.rings->command_tail, order) != loop.head;
 }
 
+void sp_process_wake(void)
+{
+    if (atomic_exchange_explicit(&loop.rings->process_sleeps, 0, memory_order_seq_cst))
+        sp_futex_wake_shared(&loop.rings->process_sleeps, 1);
+}
+
+/* Until there is a command, or somebody wakes us. */
+static void sleep_for_command(bool is_busy)
+{
+    atomic_store_explicit(&loop.rings->process_sleeps, 1, memory_order_seq_cst);
+    if (is_busy) /* after the store, so that its wake-up is not lost */
+        loop.backend->rest();
+    while (!has_commands(memory_order_seq_cst) &&
+           atomic_load_explicit(&loop.rings->process_sleeps, memory_order_relaxed))
+        sp_futex_wait_shared(&loop.rings->process_sleeps, 1);
+    atomic_store_explicit(&loop.rings->process_sleeps, 0, memory_order_relaxed);
+}
+
 /* Returns when there is a command. Acquire: and what is in it is visible. */
 static void wait_for_command(void)
 {
@@ -117,11 +142,24 @@ static void wait_for_command(void)
                 sp_cpu_pause();
             }
         } while (sp_time_ns() < end);
-        atomic_store_explicit(&loop.rings->process_sleeps, 1, memory_order_seq_cst);
-        while (!has_commands(memory_order_seq_cst) &&
-               atomic_load_explicit(&loop.rings->process_sleeps, memory_order_relaxed))
-            sp_futex_wait_shared(&loop.rings->process_sleeps, 1);
-        atomic_store_explicit(&loop.rings->process_sleeps, 0, memory_order_relaxed);
+        sleep_for_command(false);
+    }
+}
+
+/* Lets the backend see to what is under way, until there is a command or nothing is under way. */
+static void attend(void)
+{
+    for (;;) {
+        uint64_t end = sp_time_ns() + BUSY_SPIN_NS, seen = loop.completion_tail;
+        do {
+            for (unsigned i = 0; i < PAUSES_PER_CLOCK; i++) {
+                if (has_commands(memory_order_acquire) || !loop.backend->progress(false))
+                    return;
+                sp_cpu_pause();
+            }
+        } while (sp_time_ns() < end && seen == loop.completion_tail);
+        if (seen == loop.completion_tail)
+            sleep_for_command(true);
     }
 }
 
@@ -162,10 +200,13 @@ void *sp_loop_run(void *unused)
     (void)unused;
     sp_fault_prepare_thread();
     for (;;) {
-        bool is_busy = loop.backend->progress && loop.backend->progress();
-        if (has_commands(memory_order_acquire)) {
+        bool has_more = has_commands(memory_order_acquire);
+        bool is_busy = loop.backend->progress && loop.backend->progress(has_more);
+        if (has_more) {
             take_command();
-        } else if (!is_busy) {
+        } else if (is_busy) {
+            attend();
+        } else {
             atomic_store_explicit(&loop.rings->running, 0, memory_order_relaxed);
             wait_for_command();
         }

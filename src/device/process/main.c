@@ -1,6 +1,6 @@
 /* samepage-device: the process of one device with memory of its own (docs/device-process.md).
  *
- *     samepage-device START BYTES      (hexadecimal: the window)
+ *     samepage-device START BYTES BACKEND      (hexadecimal: the window)
  *
  * Started by the library, never by hand. The main thread reserves the window before anything else
  * can lie there, says hello, starts the loop and the watcher, and is then the control thread: it
@@ -29,7 +29,7 @@
 /* As the CPU device's threads: room for kernels' private memory. */
 #define LOOP_STACK_BYTES ((size_t)8 << 20)
 
-static const struct sp_backend *const backends[] = {&sp_virtual_backend};
+static const struct sp_backend *const backends[] = {&sp_virtual_backend, &sp_cuda_backend};
 
 #define NUM_BACKENDS (sizeof backends / sizeof backends[0])
 
@@ -47,8 +47,27 @@ static struct {
     struct loaded *loaded[SP_MAX_CODE_SLOTS];
 } process;
 
+static int find_backend(const char *name)
+{
+    for (size_t i = 0; i < NUM_BACKENDS; i++)
+        if (!strcmp(backends[i]->name, name))
+            process.backend = backends[i];
+    return process.backend ? 0 : -ENODEV;
+}
+
 /* --- Start ---------------------------------------------------------------------------------------
  */
+
+static int reserve(uintptr_t start, size_t bytes)
+{
+    void *at = mmap((void *)start, bytes, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (at == (void *)start)
+        return 0;
+    if (at != MAP_FAILED)
+        munmap(at, bytes);
+    return -EADDRNOTAVAIL;
+}
 
 /* The window's addresses, which nothing may have taken yet. Where something has, it is by the luck
  * of address space randomisation: the program starts again without. */
@@ -57,13 +76,12 @@ static int reserve_window(char **argv)
     struct sp_backend_setup *setup = &process.setup;
     char *end;
     uintptr_t start = strtoull(argv[1], &end, 16);
+    setup->window = (unsigned char *)start;
     setup->window_bytes = strtoull(argv[2], &end, 16);
-    setup->window = mmap((void *)start, setup->window_bytes, PROT_NONE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (setup->window == (void *)start)
-        return 0;
-    if (setup->window != MAP_FAILED)
-        munmap(setup->window, setup->window_bytes);
+    int error = process.backend->reserve ? process.backend->reserve(start, setup->window_bytes)
+                                         : reserve(start, setup->window_bytes);
+    if (error != -EADDRNOTAVAIL)
+        return error;
     int persona = personality(0xffffffff);
     if (persona >= 0 && !(persona & ADDR_NO_RANDOMIZE) &&
         personality((unsigned long)persona | ADDR_NO_RANDOMIZE) >= 0)
@@ -140,25 +158,21 @@ static int say_hello(int socket, int window_error)
     int error = sp_message_receive(socket, true, &message, files);
     if (error)
         return error;
-    message.backend[sizeof message.backend - 1] = 0;
     process.setup.memory_bytes = message.memory_bytes;
     process.setup.threads = message.threads;
     message.memory[sizeof message.memory - 1] = 0;
-    for (size_t i = 0; i < NUM_BACKENDS; i++)
-        if (!strcmp(backends[i]->name, message.backend))
-            process.backend = backends[i];
+    process.setup.ordinal = message.ordinal;
     error = window_error;
-    if (!error && !process.backend)
-        error = -ENODEV;
     if (!error)
         error = map_files(files, &rings);
+    struct sp_device_message reply = {.kind = SP_MESSAGE_HELLO};
     if (!error)
         error = choose_buffers(message.memory);
     if (!error)
-        error = process.backend->start(&process.setup, &memory_file);
+        error = process.backend->start(&process.setup, &memory_file, &reply.description);
     if (!error)
         error = start_threads(socket, files, rings);
-    struct sp_device_message reply = {.kind = SP_MESSAGE_HELLO, .error = error};
+    reply.error = error;
     int sent = sp_message_send(socket, true, &reply, &memory_file, 1);
     return error ? error : sent;
 }
@@ -268,14 +282,16 @@ int main(int argc, char **argv)
 {
     int socket = SP_SPAWN_CONTROL_FD;
     struct stat status;
-    if (argc != 3 || fstat(socket, &status) || !S_ISSOCK(status.st_mode)) {
+    if (argc != 4 || fstat(socket, &status) || !S_ISSOCK(status.st_mode)) {
         fprintf(stderr,
                 "samepage-device %s: the process of one OpenCL device of Samepage. The library "
                 "starts it; SAMEPAGE_DEVICES says which devices there are.\n",
                 SP_VERSION);
         return 2;
     }
-    int error = reserve_window(argv);
+    int error = find_backend(argv[3]);
+    if (!error)
+        error = reserve_window(argv);
     forbid_core();
     allow_files();
     fcntl(socket, F_SETFD, FD_CLOEXEC);

@@ -25,8 +25,8 @@
  */
 
 enum sp_message_kind {
-    /* The first, each way. To the process: backend, memory_bytes, threads; files SP_HELLO_. Back:
-     * error, and the device's memory file where there is one. */
+    /* The first, each way. To the process: memory_bytes, threads, ordinal; files SP_HELLO_. Back:
+     * error, description, and the device's memory file where there is one. */
     SP_MESSAGE_HELLO = 1,
     /* To the process: another device has a process: slot (its index), generation; its memory file,
      * if it has one for all of its memory; else unexports, which it had so far. */
@@ -55,6 +55,24 @@ enum sp_message_kind {
     SP_MESSAGE_PEER_PART = 10,
 };
 
+/* What a device is, where only its process can know (driver.h has the meanings). Strings end with a
+ * zero. The application checks and copies it; it is also kept on disk, so its layout is part of
+ * SP_DEVICE_VERSION. */
+struct sp_device_description {
+    char name[64], vendor[64], driver_version[32], code_target[32];
+    uint32_t vendor_id;
+    uint32_t compute_units, clock_mhz;
+    uint32_t max_work_group_size, max_item_sizes[3];
+    uint32_t preferred_multiple;
+    uint32_t cache_line_bytes;
+    uint32_t svm_levels; /* SP_SVM_ */
+    uint64_t global_memory_bytes, max_alloc_bytes, local_memory_bytes, cache_bytes;
+    uint32_t has_fp64, has_error_correction; /* 0 or 1 */
+    uint32_t has_pci, pci_domain, pci_bus, pci_device, pci_function;
+    uint32_t has_uuid;
+    unsigned char uuid[16];
+};
+
 struct sp_device_message {
     uint32_t magic, version;
     uint32_t kind; /* enum sp_message_kind */
@@ -68,8 +86,9 @@ struct sp_device_message {
     uint32_t unexports;
     uint32_t reader, reader_generation; /* index, and which of its processes */
     uint32_t threads;
-    char backend[20];                  /* zero-terminated */
-    char memory[SP_MEMORY_NAME_BYTES]; /* where the memory comes from (selection.h); likewise */
+    uint32_t ordinal;
+    struct sp_device_description description; /* zero but in a HELLO to the application */
+    char memory[SP_MEMORY_NAME_BYTES]; /* where the memory comes from (selection.h); zero-terminated */
 };
 
 /* The files of a HELLO to the process, in this order. */
@@ -168,6 +187,9 @@ struct sp_command {
     };
 };
 
+/* With the zero behind it. */
+#define SP_FAULT_REASON_BYTES 160u
+
 enum sp_completion_kind { SP_COMPLETION_STARTED = 1, SP_COMPLETION_FINISHED = 2 };
 
 struct sp_completion {
@@ -196,6 +218,7 @@ struct sp_rings {
     alignas(64) _Atomic uint64_t running; /* number of the command; 0: none */
     _Atomic uint64_t fault_address;
     atomic_uint fault_signal; /* 0: none */
+    char fault_reason[SP_FAULT_REASON_BYTES]; /* where there was no signal; "": not known */
     alignas(4096) unsigned char commands[SP_COMMAND_RING_BYTES];
     alignas(4096) struct sp_completion completions[SP_COMPLETION_RECORDS];
 };

@@ -109,8 +109,10 @@ static int prepare_threads(void)
     return 0;
 }
 
-static int start(const struct sp_backend_setup *setup, int *memory_file)
+static int start(const struct sp_backend_setup *setup, int *memory_file,
+                 struct sp_device_description *description)
 {
+    (void)description; /* it is like the CPU, which the application knows */
     struct sp_device **devices;
     unsigned count;
     sp_virtual_peers_init(setup);

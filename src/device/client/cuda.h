@@ -1,0 +1,25 @@
+/* NVIDIA GPUs as the application sees them: which there are, without CUDA in this process, and what was known of them
+ * the last time. What they are is said by their processes. */
+#ifndef SP_DEVICE_CLIENT_CUDA_H
+#define SP_DEVICE_CLIENT_CUDA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device/driver.h"
+#include "device/process/protocol.h"
+
+/* How many the system lists; 0 without NVIDIA's kernel driver. */
+unsigned sp_cuda_count(void);
+
+/* What GPU `ordinal` said of itself under this very kernel driver; false: nothing is known. */
+bool sp_cuda_recall(uint32_t ordinal, struct sp_device_description *description);
+
+/* Keeps it for the next program, if it can. */
+void sp_cuda_remember(uint32_t ordinal, const struct sp_device_description *description);
+
+/* A good local size: see driver.h. */
+void sp_cuda_suggest_local_size(const struct sp_device *device, const struct sp_kernel_info *info,
+                                const struct sp_ndrange *range, uint64_t local_size[3]);
+
+#endif

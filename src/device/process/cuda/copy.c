@@ -1,0 +1,304 @@
+/* Copies, fills, rectangles and transfers.
+ *
+ * Large copies are the driver's (DMA). What the driver has no good form for is done by kernels of our own
+ * (own_kernels.cl): rectangles, wide patterns, copies within host memory, and many small transfers at
+ * once, which would cost the driver 3 us each: those that come one after another are held back in a
+ * list, and one kernel carries out the list. It is flushed before anything else is enqueued, so the order of
+ * commands stays what it was; all of one list go the same way, host to device or back, so that none
+ * depends on another.
+ *
+ * Lists lie in host memory that the GPU reads. There are a few, used in turn; one is used again when the kernel that
+ * read it has ended.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "device/process/cuda/cuda.h"
+
+
+/* A transfer up to this size is held back: a block of a kernel copies that much in about the time that
+ * the driver needs to begin a copy. */
+#define SMALL_BYTES (UINT64_C(64) << 10)
+
+/* Small enough for unregistered pages. The driver copies up to 64 KiB of them at once. */
+#define BRIEF_BYTES (UINT64_C(16) << 10)
+
+#define RANGES_PER_LIST 1024u
+#define NUM_LISTS 4u
+
+/* Fewer ranges than this are copied one by one: a copy takes less than a kernel's start. */
+#define MIN_GATHERED 3u
+
+#define BLOCK_THREADS 256u
+
+/* Blocks of a kernel that works on anything large: several for each of a large GPU's multiprocessors. */
+#define MAX_BLOCKS 2112u
+
+/* own_kernels.cl as PTX, made when this was built. */
+extern const char sp_cuda_own_kernels_ptx[];
+
+/* One copy of a list; own_kernels.cl has the same. */
+struct sp_cuda_range {
+    uint64_t dst, src, bytes;
+};
+
+enum direction { TO_DEVICE, TO_HOST };
+
+static struct {
+    CUfunction gather, fill, fill_wide, copy_rows;
+    struct sp_cuda_range *lists[NUM_LISTS];
+    uint64_t marks[NUM_LISTS]; /* when the list's last reader has ended */
+    unsigned list, count;      /* the list at hand, and ranges in it */
+    enum direction direction;
+    uint64_t to_host_mark; /* when the last copy to the host has ended */
+} copies;
+
+int sp_cuda_copy_init(void)
+{
+    CUmodule module;
+    int error = sp_cuda_check(
+        sp_cuda.ModuleLoadDataEx(&module, sp_cuda_own_kernels_ptx, 0, NULL, NULL));
+    if (!error)
+        error = sp_cuda_own_function(module, "sp_gather", &copies.gather);
+    if (!error)
+        error = sp_cuda_own_function(module, "sp_fill", &copies.fill);
+    if (!error)
+        error = sp_cuda_own_function(module, "sp_fill_wide", &copies.fill_wide);
+    if (!error)
+        error = sp_cuda_own_function(module, "sp_copy_rows", &copies.copy_rows);
+    for (unsigned i = 0; i < NUM_LISTS && !error; i++) {
+        copies.lists[i] = sp_cuda_pinned(RANGES_PER_LIST * sizeof *copies.lists[i]);
+        error = copies.lists[i] ? 0 : -ENOMEM;
+    }
+    return error;
+}
+
+static int launch(CUfunction function, uint64_t blocks, const void *parameters, size_t bytes)
+{
+    const uint32_t grid[3] = {blocks < MAX_BLOCKS ? (uint32_t)blocks : MAX_BLOCKS, 1, 1};
+    const uint32_t block[3] = {BLOCK_THREADS, 1, 1};
+    return sp_cuda_launch_block(function, grid, block, 0, parameters, bytes);
+}
+
+static uint64_t blocks_for(uint64_t items)
+{
+    return (items + BLOCK_THREADS - 1) / BLOCK_THREADS;
+}
+
+/* --- Lists ----------------------------------------------------------------------------------------
+ */
+
+static int copy_range(enum direction direction, const struct sp_cuda_range *range)
+{
+    CUstream stream = sp_cuda_stream();
+    return sp_cuda_check(
+        direction == TO_DEVICE
+            ? sp_cuda.MemcpyHtoDAsync(range->dst, (const void *)(uintptr_t)range->src, range->bytes,
+                                      stream)
+            : sp_cuda.MemcpyDtoHAsync((void *)(uintptr_t)range->dst, range->src, range->bytes,
+                                      stream));
+}
+
+void sp_cuda_copy_flush(void)
+{
+    struct sp_cuda_range *list = copies.lists[copies.list];
+    unsigned count = copies.count;
+    int error = 0;
+    if (!count)
+        return;
+    copies.count = 0;
+    if (count < MIN_GATHERED) {
+        for (unsigned i = 0; i < count && !error; i++)
+            error = copy_range(copies.direction, &list[i]);
+    } else {
+        const uint32_t grid[3] = {count, 1, 1}, block[3] = {BLOCK_THREADS, 1, 1};
+        const CUdeviceptr parameters = (uintptr_t)list;
+        error =
+            sp_cuda_launch_block(copies.gather, grid, block, 0, &parameters, sizeof parameters);
+        copies.marks[copies.list] = sp_cuda_stream_mark();
+        copies.list = (copies.list + 1) % NUM_LISTS;
+    }
+    if (copies.direction == TO_HOST)
+        copies.to_host_mark = sp_cuda_stream_mark();
+    if (error) /* whose transfers they were is not known any more */
+        sp_process_fault(0, "small transfers could not be enqueued");
+}
+
+static void hold_back(enum direction direction, const struct sp_cuda_range *range)
+{
+    if (copies.count == RANGES_PER_LIST || (copies.count && copies.direction != direction))
+        sp_cuda_copy_flush();
+    if (!copies.count && !sp_cuda_stream_has_passed(copies.marks[copies.list]))
+        sp_cuda_stream_drain();
+    copies.direction = direction;
+    copies.lists[copies.list][copies.count++] = *range;
+    sp_cuda_stream_touch();
+}
+
+/* --- Transfers -----------------------------------------------------------------------------------
+ */
+
+/* Unregistered pages are read when the copy is enqueued, and written before it returns: that is right only
+ * where no copy to the host is under way, or nothing at all. */
+static bool may_be_brief(enum direction direction, uint64_t bytes)
+{
+    if (bytes > BRIEF_BYTES || copies.count)
+        return false;
+    return sp_cuda_stream_has_passed(direction == TO_DEVICE ? copies.to_host_mark
+                                                            : sp_cuda_stream_mark() - 1);
+}
+
+static int transfer_host(enum direction direction, uint64_t start, uint64_t bytes)
+{
+    while (bytes) {
+        void *host;
+        uint64_t count;
+        bool is_registered;
+        int error = sp_cuda_memory_host(start, bytes, may_be_brief(direction, bytes), &host, &count,
+                                        &is_registered);
+        if (error)
+            return error;
+        uint64_t at = (uintptr_t)host;
+        struct sp_cuda_range range = direction == TO_DEVICE
+                                         ? (struct sp_cuda_range){start, at, count}
+                                         : (struct sp_cuda_range){at, start, count};
+        if (is_registered && count <= SMALL_BYTES) {
+            hold_back(direction, &range);
+        } else {
+            sp_cuda_copy_flush();
+            error = copy_range(direction, &range);
+            if (error)
+                return error;
+            if (direction == TO_HOST)
+                copies.to_host_mark = sp_cuda_stream_mark();
+        }
+        start += count;
+        bytes -= count;
+    }
+    return 0;
+}
+
+int sp_cuda_transfer(const struct sp_command *command)
+{
+    uint64_t start = command->range.start, bytes = command->range.bytes;
+    uint32_t source = command->range.source, destination = command->range.destination;
+    if (sp_cuda_memory_place(start, bytes) != SP_CUDA_PRIVATE)
+        return -EFAULT;
+    if (source == SP_PLACE_OWN && destination == SP_PLACE_HOST)
+        return transfer_host(TO_HOST, start, bytes);
+    if (source == SP_PLACE_HOST && destination == SP_PLACE_OWN)
+        return transfer_host(TO_DEVICE, start, bytes);
+    return destination == SP_PLACE_OWN && source != SP_PLACE_OWN ? -ENODEV : -EINVAL;
+}
+
+/* --- Within the device ---------------------------------------------------------------------------
+ */
+
+struct rows {
+    uint64_t dst, src, width, height, rows, dst_row, dst_slice, src_row, src_slice;
+};
+
+int sp_cuda_copy(uint64_t dst, uint64_t src, uint64_t bytes)
+{
+    enum sp_cuda_place to = sp_cuda_memory_place(dst, bytes);
+    enum sp_cuda_place from = sp_cuda_memory_place(src, bytes);
+    if (to == SP_CUDA_NOWHERE || from == SP_CUDA_NOWHERE)
+        return -EFAULT;
+    if (!bytes)
+        return 0;
+    CUstream stream = sp_cuda_stream();
+    if (to == SP_CUDA_PRIVATE && from == SP_CUDA_PRIVATE)
+        return sp_cuda_check(sp_cuda.MemcpyDtoDAsync(dst, src, bytes, stream));
+    if (to == SP_CUDA_PRIVATE)
+        return sp_cuda_check(
+            sp_cuda.MemcpyHtoDAsync(dst, (const void *)(uintptr_t)src, bytes, stream));
+    if (from == SP_CUDA_PRIVATE)
+        return sp_cuda_check(sp_cuda.MemcpyDtoHAsync((void *)(uintptr_t)dst, src, bytes, stream));
+    /* Within host memory the driver would let a thread of the host copy. Lines of a page each, so that
+     * all blocks have some. */
+    const uint64_t line = bytes < 4096 ? bytes : 4096, lines = bytes / line, rest = bytes % line;
+    struct rows rows = {dst, src, line, lines, lines, line, 0, line, 0};
+    int error = launch(copies.copy_rows, lines, &rows, sizeof rows);
+    if (!error && rest) {
+        rows = (struct rows){dst + lines * line, src + lines * line, rest, 1, 1, 0, 0, 0, 0};
+        error = launch(copies.copy_rows, 1, &rows, sizeof rows);
+    }
+    return error;
+}
+
+static uint64_t rect_bytes(const struct sp_rect *rect, size_t row_pitch, size_t slice_pitch)
+{
+    return (rect->depth - 1) * slice_pitch + (rect->height - 1) * row_pitch + rect->width;
+}
+
+int sp_cuda_copy_rect(const struct sp_command *command)
+{
+    const struct sp_rect *rect = &command->rect.rect;
+    uint64_t dst = command->rect.dst, src = command->rect.src;
+    if (!rect->width || !rect->height || !rect->depth)
+        return 0;
+    if (!sp_cuda_memory_place(dst, rect_bytes(rect, rect->dst_row_pitch, rect->dst_slice_pitch)) ||
+        !sp_cuda_memory_place(src, rect_bytes(rect, rect->src_row_pitch, rect->src_slice_pitch)))
+        return -EFAULT;
+    const struct rows rows = {dst,
+                              src,
+                              rect->width,
+                              rect->height,
+                              (uint64_t)rect->height * rect->depth,
+                              rect->dst_row_pitch,
+                              rect->dst_slice_pitch,
+                              rect->src_row_pitch,
+                              rect->src_slice_pitch};
+    return launch(copies.copy_rows, rows.rows, &rows, sizeof rows);
+}
+
+/* The pattern again and again, in 16-byte parts, as far as it goes. */
+static int fill_wide(uint64_t dst, uint64_t count, const unsigned char *pattern, uint64_t bytes)
+{
+    struct {
+        uint64_t dst, count, parts, reserved;
+        unsigned char pattern[SP_MAX_PATTERN_BYTES];
+    } parameters = {.dst = dst, .count = count, .parts = bytes < 16 ? 1 : bytes / 16};
+    for (uint64_t i = 0; i < 16 || i < bytes; i++)
+        parameters.pattern[i] = pattern[i % bytes];
+    return launch(copies.fill_wide, blocks_for(count), &parameters, sizeof parameters);
+}
+
+static int fill_rest(uint64_t dst, uint64_t bytes, const unsigned char *pattern,
+                     uint64_t pattern_bytes)
+{
+    struct {
+        uint64_t dst, bytes, pattern_bytes;
+        unsigned char pattern[SP_MAX_PATTERN_BYTES];
+    } parameters = {.dst = dst, .bytes = bytes, .pattern_bytes = pattern_bytes};
+    memcpy(parameters.pattern, pattern, pattern_bytes);
+    return launch(copies.fill, blocks_for(bytes), &parameters, sizeof parameters);
+}
+
+int sp_cuda_fill(const struct sp_command *command)
+{
+    uint64_t dst = command->fill.dst, bytes = command->fill.bytes;
+    uint64_t size = command->fill.pattern_bytes;
+    const unsigned char *pattern = command->fill.pattern;
+    if (!size || size > SP_MAX_PATTERN_BYTES || (size & (size - 1)))
+        return -EINVAL;
+    if (sp_cuda_memory_place(dst, bytes) == SP_CUDA_NOWHERE)
+        return -EFAULT;
+    if (!bytes)
+        return 0;
+    if (size <= 4 && !(dst % size)) {
+        uint32_t value = 0;
+        memcpy(&value, pattern, size);
+        CUstream stream = sp_cuda_stream();
+        return sp_cuda_check(
+            size == 1   ? sp_cuda.MemsetD8Async(dst, (unsigned char)value, bytes, stream)
+            : size == 2 ? sp_cuda.MemsetD16Async(dst, (unsigned short)value, bytes / 2, stream)
+                        : sp_cuda.MemsetD32Async(dst, value, bytes / 4, stream));
+    }
+    uint64_t wide = dst % 16 ? 0 : bytes / 16;
+    int error = wide ? fill_wide(dst, wide, pattern, size) : 0;
+    /* 16 is a multiple of any smaller pattern, and larger ones leave no rest. */
+    if (!error && wide * 16 < bytes)
+        error = fill_rest(dst + wide * 16, bytes - wide * 16, pattern, size);
+    return error;
+}

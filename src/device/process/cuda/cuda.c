@@ -1,0 +1,124 @@
+/* The cuda backend: one GPU, all of it through the driver API. See cuda.h and docs/cuda-backend.md.
+ *
+ * reserve comes before anything else in the process, and lets CUDA take the window's addresses: a range
+ * that another mapping reserved is not given to CUDA, while the host can still map over what CUDA reserved
+ * (both measured).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "device/process/cuda/cuda.h"
+#include "svm/heap.h"
+
+struct sp_cuda_device sp_cuda_device;
+
+static int reserve(uintptr_t start, size_t bytes)
+{
+    CUdeviceptr at = 0;
+    int error = sp_cuda_load();
+    if (error)
+        return error;
+    /* In the order of the machine, which does not change with what is in the slots. */
+    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+    CUresult result = sp_cuda.Init(0);
+    if (result)
+        return -ENODEV;
+    result = sp_cuda.MemAddressReserve(&at, bytes, SP_GRANULE_BYTES, start, 0);
+    if (!result && at == start)
+        return 0;
+    if (!result)
+        sp_cuda.MemAddressFree(at, bytes);
+    return -EADDRNOTAVAIL;
+}
+
+static int open_device(void)
+{
+    struct sp_cuda_device *device = &sp_cuda_device;
+    device->ordinal = (int)device->setup.ordinal;
+    if (sp_cuda.DeviceGetCount(&device->num_devices) || device->ordinal >= device->num_devices ||
+        sp_cuda.DeviceGet(&device->device, device->ordinal))
+        return -ENODEV;
+    /* Where the driver waits for us it sleeps; what must be quick is polled by stream.c. */
+    CUresult result = sp_cuda.DevicePrimaryCtxSetFlags(device->device, CU_CTX_SCHED_BLOCKING_SYNC);
+    if (!result)
+        result = sp_cuda.DevicePrimaryCtxRetain(&device->context, device->device);
+    if (!result)
+        result = sp_cuda.CtxSetCurrent(device->context);
+    return sp_cuda_check(result);
+}
+
+static int start(const struct sp_backend_setup *setup, int *memory_file,
+                 struct sp_device_description *description)
+{
+    sp_cuda_device.setup = *setup;
+    *memory_file = -1;
+    int error = open_device();
+    if (!error)
+        error = sp_cuda_describe(description);
+    if (!error && !setup->memory_bytes)
+        sp_cuda_device.setup.memory_bytes = description->global_memory_bytes;
+    if (!error)
+        error = sp_cuda_stream_init();
+    if (!error)
+        error = sp_cuda_memory_init();
+    if (!error)
+        error = sp_cuda_copy_init();
+    if (!error)
+        error = sp_cuda_print_init();
+    return error;
+}
+
+static void peer(uint32_t index, uint32_t generation, int file)
+{
+    (void)index, (void)generation;
+    if (file >= 0)
+        close(file);
+}
+
+static int run_command(const struct sp_command *command, void *code)
+{
+    switch (command->kind) {
+    case SP_COMMAND_KERNEL:
+        return sp_cuda_launch(command, code);
+    case SP_COMMAND_INIT_GLOBALS:
+        return sp_cuda_init_globals(command, code);
+    case SP_COMMAND_COPY:
+        return sp_cuda_copy(command->copy.dst, command->copy.src, command->copy.bytes);
+    case SP_COMMAND_RECT:
+        return sp_cuda_copy_rect(command);
+    case SP_COMMAND_FILL:
+        return sp_cuda_fill(command);
+    case SP_COMMAND_BIND_PRIVATE:
+    case SP_COMMAND_BIND_HOME:
+        return sp_cuda_memory_bind(command->range.start, command->range.bytes,
+                                   command->kind == SP_COMMAND_BIND_HOME);
+    case SP_COMMAND_UNBIND:
+        return sp_cuda_memory_unbind(command->range.start, command->range.bytes);
+    case SP_COMMAND_TRANSFER:
+        return sp_cuda_transfer(command);
+    default:
+        return -EINVAL;
+    }
+}
+
+static void submit(const struct sp_command *command, void *code)
+{
+    static bool is_current;
+    if (!is_current) /* the loop thread's first command */
+        is_current = !sp_cuda.CtxSetCurrent(sp_cuda_device.context);
+    sp_cuda_stream_open(command);
+    sp_cuda_stream_close(run_command(command, code));
+}
+
+const struct sp_backend sp_cuda_backend = {
+    .name = "cuda",
+    .reserve = reserve,
+    .start = start,
+    .load = sp_cuda_load_code,
+    .unload = sp_cuda_unload,
+    .peer = peer,
+    .submit = submit,
+    .progress = sp_cuda_stream_progress,
+    .rest = sp_cuda_stream_rest,
+};

@@ -1,0 +1,132 @@
+/* The cuda backend's own seam: one NVIDIA GPU, through the driver API (docs/cuda-backend.md).
+ *
+ * cuda_api.c  the driver's entry points
+ * cuda.c      starts; what each command does
+ * describe.c  what the device is
+ * stream.c    the order of commands, their ends and times; faults
+ * memory.c    what is bound where, and host pages registered for transfers
+ * copy.c      copies, fills, rectangles, transfers
+ * launch.c    code and kernels
+ * print.c     what kernels print
+ *
+ * All run on the loop thread, but for what launch.c and memory.c say of the control thread.
+ */
+#ifndef SP_DEVICE_PROCESS_CUDA_H
+#define SP_DEVICE_PROCESS_CUDA_H
+
+#include "device/process/backend.h"
+#include "device/process/cuda/cuda_api.h"
+
+/* What the backend works with: set by start, read-only afterwards. */
+struct sp_cuda_device {
+    CUdevice device;
+    int ordinal;
+    CUcontext context;
+    int num_devices; /* that this process sees */
+    uint32_t max_local_bytes;
+    struct sp_backend_setup setup;
+};
+
+extern struct sp_cuda_device sp_cuda_device;
+
+/* 0, or what a failed call means for the command that needed it: -ENOMEM, -EINVAL, -EIO. Does not return
+ * where the device can do nothing more. */
+int sp_cuda_check(CUresult result);
+
+/* describe.c */
+
+/* 0 or a negative errno: -ENOTSUP for a GPU that lacks what the backend needs. */
+int sp_cuda_describe(struct sp_device_description *description);
+
+/* stream.c */
+
+int sp_cuda_stream_init(void);
+
+/* The stream, for enqueueing something now, behind all that was held back (copy.c). */
+CUstream sp_cuda_stream(void);
+
+/* Something is held back that the open command has to wait for. */
+void sp_cuda_stream_touch(void);
+
+/* Copies from device memory at once, past what is under way. 0 or a negative errno. */
+int sp_cuda_stream_read(void *to, CUdeviceptr from, size_t bytes);
+
+/* Opens the next command; what is enqueued until close belongs to it. */
+void sp_cuda_stream_open(const struct sp_command *command);
+
+/* Ends it: it is told as ended, with `error`, when all that was enqueued until now has ended. */
+void sp_cuda_stream_close(int error);
+
+/* The mark that will say that all that was enqueued until now has ended; and whether one has come. */
+uint64_t sp_cuda_stream_mark(void);
+bool sp_cuda_stream_has_passed(uint64_t mark);
+
+/* Waits for all that was enqueued. */
+void sp_cuda_stream_drain(void);
+
+bool sp_cuda_stream_progress(bool has_more);
+void sp_cuda_stream_rest(void);
+
+/* Host memory that the device reaches at the same address, zeroed; it stays. NULL: none left. */
+void *sp_cuda_pinned(size_t bytes);
+
+/* memory.c */
+
+int sp_cuda_memory_init(void);
+
+/* 0; -ENOMEM beyond the device's memory; -EINVAL for what are no whole granules of the window, or cuts
+ * through what was bound at once. */
+int sp_cuda_memory_bind(uint64_t start, uint64_t bytes, bool is_home);
+int sp_cuda_memory_unbind(uint64_t start, uint64_t bytes);
+
+/* Sees to what was unbound, once the commands before have ended. */
+void sp_cuda_memory_reap(void);
+
+enum sp_cuda_place { SP_CUDA_NOWHERE, SP_CUDA_PRIVATE, SP_CUDA_HOME };
+
+/* Where [address, address + bytes) lies: in one backing, or NOWHERE. No bytes lie anywhere: PRIVATE. */
+enum sp_cuda_place sp_cuda_memory_place(uint64_t address, uint64_t bytes);
+
+/* Host pages of a private binding, for a copy on the stream: how many of `bytes` from `address` on can be
+ * copied at once, and where they are mapped. `is_brief`: registering them is not worth its time if they are
+ * never copied again. 0, or a negative errno. */
+int sp_cuda_memory_host(uint64_t address, uint64_t bytes, bool is_brief, void **host,
+                        uint64_t *count, bool *is_registered);
+
+/* copy.c */
+
+int sp_cuda_copy_init(void);
+int sp_cuda_copy(uint64_t dst, uint64_t src, uint64_t bytes);
+int sp_cuda_copy_rect(const struct sp_command *command);
+int sp_cuda_fill(const struct sp_command *command);
+int sp_cuda_transfer(const struct sp_command *command);
+
+/* Enqueues what was held back so far, to be done together. */
+void sp_cuda_copy_flush(void);
+
+/* launch.c; load and unload on the control thread. */
+
+int sp_cuda_load_code(const void *image, size_t bytes, const struct sp_program_info *info,
+                 const struct sp_kernel_code *codes, uint32_t num_codes, void **code);
+void sp_cuda_unload(void *code);
+int sp_cuda_launch(const struct sp_command *command, void *code);
+int sp_cuda_init_globals(const struct sp_command *command, void *code);
+
+/* The function of the backend's own kernels. 0 or a negative errno. */
+int sp_cuda_own_function(CUmodule module, const char *name, CUfunction *function);
+
+/* Launches with a parameter block. */
+int sp_cuda_launch_block(CUfunction function, const uint32_t grid[3], const uint32_t block[3],
+                         uint32_t local_bytes, const void *parameters, size_t bytes);
+
+/* print.c */
+
+int sp_cuda_print_init(void);
+
+/* Device address of the buffer for a kernel that is launched now. */
+uint64_t sp_cuda_print_buffer(void);
+
+/* Prints what kernels that have ended left there. `is_idle`: no kernel runs or is enqueued. */
+void sp_cuda_print_take(bool is_idle);
+
+#endif

@@ -1,0 +1,95 @@
+/* What the GPU is, as clGetDeviceInfo and clinfo will say it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "device/process/cuda/cuda.h"
+#include "svm/heap.h"
+
+#define NVIDIA_VENDOR_ID 0x10deu
+
+/* A line of the L2 cache and of the L1 (CUDA programming guide, "Device Memory Accesses"). */
+#define CACHE_LINE_BYTES 128u
+
+/* What of the memory is not for regions: the context, modules, stacks of kernels, and what the driver
+ * keeps for itself (0.5 GiB of an H200's 140; 0.3 of small ones). */
+#define RESERVED_BYTES (UINT64_C(384) << 20)
+#define RESERVED_SHARE 128u
+
+/* The oldest that own_kernels.cl is compiled for, and that a barrier with ended threads works on. */
+#define MIN_CAPABILITY 7
+
+static int attribute(int which)
+{
+    int value = 0;
+    if (sp_cuda.DeviceGetAttribute(&value, which, sp_cuda_device.device))
+        value = 0;
+    return value;
+}
+
+static void describe_place(struct sp_device_description *description)
+{
+    CUuuid uuid;
+    description->has_pci = 1;
+    description->pci_domain = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID);
+    description->pci_bus = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID);
+    description->pci_device = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID);
+    if (sp_cuda.DeviceGetUuid(&uuid, sp_cuda_device.device) == CUDA_SUCCESS) {
+        description->has_uuid = 1;
+        memcpy(description->uuid, uuid.bytes, sizeof description->uuid);
+    }
+}
+
+int sp_cuda_describe(struct sp_device_description *description)
+{
+    int major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    int minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    int version = 0;
+    size_t memory_bytes = 0;
+    if (major < MIN_CAPABILITY ||
+        !attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) ||
+        !attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) ||
+        !attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS))
+        return -ENOTSUP;
+    int error = sp_cuda_check(sp_cuda.DeviceTotalMem(&memory_bytes, sp_cuda_device.device));
+    if (!error)
+        error = sp_cuda_check(sp_cuda.DeviceGetName(
+            description->name, sizeof description->name, sp_cuda_device.device));
+    if (!error)
+        error = sp_cuda_check(sp_cuda.DriverGetVersion(&version));
+    if (error)
+        return error;
+    uint64_t reserved = RESERVED_BYTES + memory_bytes / RESERVED_SHARE;
+    if (memory_bytes < 2 * reserved)
+        return -ENOTSUP;
+    sp_cuda_device.max_local_bytes =
+        (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    snprintf(description->vendor, sizeof description->vendor, "NVIDIA Corporation");
+    snprintf(description->driver_version, sizeof description->driver_version, "CUDA %d.%d",
+             version / 1000, version % 1000 / 10);
+    snprintf(description->code_target, sizeof description->code_target, "nvptx64:sm_%d%d", major,
+             minor);
+    description->vendor_id = NVIDIA_VENDOR_ID;
+    description->compute_units = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    description->clock_mhz = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1000;
+    description->max_work_group_size =
+        (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    description->max_item_sizes[0] = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X);
+    description->max_item_sizes[1] = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y);
+    description->max_item_sizes[2] = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z);
+    description->preferred_multiple = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+    description->cache_line_bytes = CACHE_LINE_BYTES;
+    description->cache_bytes = (uint64_t)attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+    description->global_memory_bytes = (memory_bytes - reserved) & ~(SP_GRANULE_BYTES - 1);
+    description->max_alloc_bytes = description->global_memory_bytes;
+    description->local_memory_bytes = sp_cuda_device.max_local_bytes;
+    description->has_fp64 = 1;
+    description->has_error_correction = attribute(CU_DEVICE_ATTRIBUTE_ECC_ENABLED) != 0;
+    /* Atomics of host and GPU on registered memory lose increments over PCIe (measured), so there are none at
+     * all-devices scope. */
+    description->svm_levels = SP_SVM_COARSE;
+    if (attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM))
+        description->svm_levels |= SP_SVM_FINE;
+    describe_place(description);
+    return 0;
+}

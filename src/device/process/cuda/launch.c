@@ -1,0 +1,269 @@
+/* Code and kernels: PTX, which the driver compiles for its GPU when it is loaded (and keeps on disk by
+ * itself), and launches with the parameter block of compiler/gpu_abi.h.
+ *
+ * load and unload run on the control thread, with no lock: the driver has its own, and code is seen by the loop
+ * thread only when it is whole and until no command names it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/gpu_abi.h"
+#include "device/process/cuda/cuda.h"
+#include "util/alloc.h"
+
+/* A grid's limits (CUDA programming guide, "Technical Specifications per Compute Capability"); the first
+ * dimension's is what num_groups can say at most. */
+#define MAX_GRID_X 0x7fffffffu
+#define MAX_GRID_YZ 65535u
+
+/* Local memory that a kernel may use without being allowed to. */
+#define PLAIN_LOCAL_BYTES (48u << 10)
+
+#define LOG_BYTES 4096u
+
+struct cuda_kernel {
+    CUfunction function;
+    const struct sp_kernel_info *info;
+    uint32_t static_local_bytes; /* as the driver says */
+    bool is_allowed;             /* more than PLAIN_LOCAL_BYTES */
+};
+
+struct cuda_code {
+    CUmodule module;
+    CUfunction init_globals; /* NULL: they are all zero */
+    uint32_t num_kernels;
+    struct cuda_kernel kernels[];
+};
+
+static struct {
+    unsigned char *block; /* of the launch at hand */
+    size_t bytes;
+} parameters;
+
+int sp_cuda_own_function(CUmodule module, const char *name, CUfunction *function)
+{
+    return sp_cuda_check(sp_cuda.ModuleGetFunction(function, module, name)) ? -ENOEXEC : 0;
+}
+
+void sp_cuda_unload(void *loaded)
+{
+    struct cuda_code *code = loaded;
+    sp_cuda.CtxSetCurrent(sp_cuda_device.context);
+    if (code->module)
+        sp_cuda.ModuleUnload(code->module);
+    free(code);
+}
+
+static int find_kernels(struct cuda_code *code, const struct sp_program_info *info,
+                        const struct sp_kernel_code *codes)
+{
+    char symbol[512];
+    for (uint32_t i = 0; i < code->num_kernels; i++) {
+        struct cuda_kernel *kernel = &code->kernels[i];
+        int bytes = 0;
+        kernel->info = sp_program_info_find(info, codes[i].name);
+        snprintf(symbol, sizeof symbol, SP_GPU_KERNEL_SYMBOL_PREFIX "%s", codes[i].name);
+        if (!kernel->info ||
+            sp_cuda.ModuleGetFunction(&kernel->function, code->module, symbol) ||
+            sp_cuda.FuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, kernel->function))
+            return -ENOEXEC;
+        kernel->static_local_bytes = (uint32_t)bytes;
+    }
+    return 0;
+}
+
+/* What the driver said, for a person. */
+static void report(CUresult result, const char *log)
+{
+    char text[128];
+    fprintf(stderr, "samepage: code for %s could not be loaded: %s%s%s\n", "the GPU",
+            sp_cuda_error_text(result, text, sizeof text), *log ? ":\n" : "", log);
+}
+
+int sp_cuda_load_code(const void *image, size_t bytes, const struct sp_program_info *info,
+                 const struct sp_kernel_code *codes, uint32_t num_codes, void **loaded)
+{
+    char log[LOG_BYTES] = "";
+    int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)sizeof log};
+    if (!bytes || ((const char *)image)[bytes - 1]) /* text with its zero */
+        return -ENOEXEC;
+    sp_cuda.CtxSetCurrent(sp_cuda_device.context);
+    struct cuda_code *code = sp_alloc(sizeof *code + num_codes * sizeof code->kernels[0]);
+    if (!code)
+        return -ENOMEM;
+    code->num_kernels = num_codes;
+    CUresult result = sp_cuda.ModuleLoadDataEx(&code->module, image, 2, options, values);
+    log[sizeof log - 1] = 0;
+    int error = result == CUDA_ERROR_OUT_OF_MEMORY ? -ENOMEM : result ? -ENOEXEC : 0;
+    if (result)
+        report(result, log);
+    if (!error)
+        error = find_kernels(code, info, codes);
+    if (!error) {
+        result = sp_cuda.ModuleGetFunction(&code->init_globals, code->module,
+                                           SP_GPU_GLOBALS_INIT_SYMBOL);
+        if (result == CUDA_ERROR_NOT_FOUND)
+            code->init_globals = NULL;
+        else if (result)
+            error = -ENOEXEC;
+    }
+    if (error) {
+        sp_cuda_unload(code);
+        return error;
+    }
+    *loaded = code;
+    return 0;
+}
+
+/* --- Launching -----------------------------------------------------------------------------------
+ */
+
+int sp_cuda_launch_block(CUfunction function, const uint32_t grid[3], const uint32_t block[3],
+                         uint32_t local_bytes, const void *given, size_t bytes)
+{
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)given,
+                     CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    return sp_cuda_check(sp_cuda.LaunchKernel(function, grid[0], grid[1], grid[2], block[0],
+                                              block[1], block[2], local_bytes, sp_cuda_stream(),
+                                              NULL, extra));
+}
+
+static uint64_t align_up(uint64_t value, uint64_t align)
+{
+    return (value + align - 1) & ~(align - 1);
+}
+
+/* Turns the sizes of __local arguments into their places; *bytes: of dynamic local memory. */
+static int place_locals(struct cuda_kernel *kernel, unsigned char *args, uint32_t *bytes)
+{
+    const struct sp_kernel_info *info = kernel->info;
+    uint64_t end = sp_gpu_local_front(info->local_static_bytes);
+    for (uint32_t i = 0; i < info->num_args; i++) {
+        uint64_t size, place = align_up(end, SP_GPU_LOCAL_ALIGN);
+        if (info->args[i].kind != SP_ARG_LOCAL)
+            continue;
+        memcpy(&size, args + info->args[i].offset, sizeof size);
+        if (size > sp_cuda_device.max_local_bytes)
+            return -ENOMEM;
+        memcpy(args + info->args[i].offset, &place, sizeof place);
+        end = place + size;
+    }
+    if (end + kernel->static_local_bytes > sp_cuda_device.max_local_bytes)
+        return -ENOMEM;
+    if (end + kernel->static_local_bytes > PLAIN_LOCAL_BYTES && !kernel->is_allowed) {
+        int error = sp_cuda_check(sp_cuda.FuncSetAttribute(
+            kernel->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+            (int)(sp_cuda_device.max_local_bytes - kernel->static_local_bytes)));
+        if (error)
+            return error;
+        kernel->is_allowed = true;
+    }
+    *bytes = (uint32_t)end;
+    return 0;
+}
+
+/* Zeroed room for a parameter block; NULL when out of memory. */
+static unsigned char *take_block(size_t bytes)
+{
+    if (bytes > parameters.bytes) {
+        unsigned char *block = sp_realloc(parameters.block, bytes);
+        if (!block)
+            return NULL;
+        parameters.block = block;
+        parameters.bytes = bytes;
+    }
+    return memset(parameters.block, 0, bytes);
+}
+
+static int set_range(const struct sp_command *command, struct sp_gpu_launch *launch)
+{
+    launch->work_dim = command->kernel.work_dim;
+    for (unsigned d = 0; d < 3; d++) {
+        uint64_t global = command->kernel.global_size[d], local = command->kernel.local_size[d];
+        if (!local || local > UINT32_MAX)
+            return -EINVAL;
+        uint64_t groups = global / local + (global % local != 0);
+        if (groups > UINT32_MAX)
+            return -EINVAL;
+        launch->global_offset[d] = command->kernel.global_offset[d];
+        launch->global_size[d] = global;
+        launch->local_size[d] = (uint32_t)local;
+        launch->num_groups[d] = (uint32_t)groups;
+        if (global % local)
+            launch->flags |= SP_GPU_NON_UNIFORM;
+    }
+    return 0;
+}
+
+static uint32_t part(uint32_t groups, uint32_t first, uint32_t limit)
+{
+    return groups - first < limit ? groups - first : limit;
+}
+
+/* As many launches as the grid's limits ask for. */
+static int launch_parts(CUfunction function, struct sp_gpu_launch *launch, uint32_t local_bytes,
+                        const void *block, size_t bytes)
+{
+    const uint32_t *groups = launch->num_groups;
+    for (uint32_t z = 0; z < groups[2]; z += part(groups[2], z, MAX_GRID_YZ))
+        for (uint32_t y = 0; y < groups[1]; y += part(groups[1], y, MAX_GRID_YZ))
+            for (uint32_t x = 0; x < groups[0]; x += part(groups[0], x, MAX_GRID_X)) {
+                const uint32_t grid[3] = {part(groups[0], x, MAX_GRID_X),
+                                          part(groups[1], y, MAX_GRID_YZ),
+                                          part(groups[2], z, MAX_GRID_YZ)};
+                launch->group_first[0] = x;
+                launch->group_first[1] = y;
+                launch->group_first[2] = z;
+                int error = sp_cuda_launch_block(function, grid, launch->local_size, local_bytes,
+                                                 block, bytes);
+                if (error)
+                    return error;
+            }
+    return 0;
+}
+
+int sp_cuda_launch(const struct sp_command *command, void *loaded)
+{
+    struct cuda_code *code = loaded;
+    uint32_t args_bytes = command->kernel.args_bytes, local_bytes;
+    if (command->kernel.index >= code->num_kernels)
+        return -EINVAL;
+    struct cuda_kernel *kernel = &code->kernels[command->kernel.index];
+    if (args_bytes != kernel->info->args_bytes)
+        return -EINVAL;
+    uint64_t offset = sp_gpu_launch_offset(args_bytes);
+    size_t bytes = offset + sizeof(struct sp_gpu_launch);
+    unsigned char *block = take_block(bytes);
+    if (!block)
+        return -ENOMEM;
+    memcpy(block, command->kernel.args, args_bytes);
+    int error = place_locals(kernel, block, &local_bytes);
+    struct sp_gpu_launch *launch = (struct sp_gpu_launch *)(block + offset);
+    if (!error)
+        error = set_range(command, launch);
+    if (error)
+        return error;
+    launch->globals = command->kernel.globals;
+    launch->print_buffer = sp_cuda_print_buffer();
+    return launch_parts(kernel->function, launch, local_bytes, block, bytes);
+}
+
+int sp_cuda_init_globals(const struct sp_command *command, void *loaded)
+{
+    const struct cuda_code *code = loaded;
+    const uint32_t one[3] = {1, 1, 1};
+    uint64_t globals = command->init_globals.globals;
+    if (sp_cuda_memory_place(globals, 1) == SP_CUDA_NOWHERE)
+        return -EFAULT;
+    if (!code->init_globals)
+        return 0;
+    const struct sp_gpu_launch launch = {.work_dim = 1,
+                                         .global_size = {1, 1, 1},
+                                         .local_size = {1, 1, 1},
+                                         .num_groups = {1, 1, 1},
+                                         .globals = globals};
+    return sp_cuda_launch_block(code->init_globals, one, one, 0, &launch, sizeof launch);
+}

@@ -1,0 +1,360 @@
+/* The memory of the GPU: what is bound where in the window, and host pages registered for transfers.
+ *
+ * CUDA reserved the window's addresses, before anything else could. A *private* binding is device memory of
+ * one handle, mapped at the shared address for the GPU; on the host nothing is there. A *home* binding
+ * is the host's memory file mapped at the shared address and registered, so that host and GPU see the
+ * same pages through the same pointer. Copies between host and device name the host's pages by the alias
+ * (setup.host) and the device's by the shared address: no address means two memories in one copy.
+ *
+ * The GPU copies fast only from and to registered pages, and registering costs as much as a copy of the
+ * same size over the bus. So the pages of a private binding's alias are registered piece by piece, when
+ * first copied, and kept until it is unbound: no longer, since the host gives the pages back then.
+ *
+ * Invariant: `at` names, for each granule, the binding that covers it; bindings are whole, and those that were
+ * unbound while commands before were under way are in `leaving` until those have ended: only then is
+ * anything unmapped. A binding's memory comes back as a spare, for the next of the same size.
+ *
+ * The loop thread alone comes here.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "device/process/cuda/cuda.h"
+#include "svm/heap.h"
+#include "util/alloc.h"
+
+/* What is registered at a time. Registering 32 MiB takes 1.3 ms, copying them 0.6 ms: the first copy of a
+ * large region is a pipeline of both, and a small part of it does not pay for all. */
+#define PIECE_BYTES (UINT64_C(32) << 20)
+
+/* Brief copies of a piece before it is registered. Copying 4 KiB takes 8 us either way; registering a piece
+ * takes 60 us and more. */
+#define BRIEF_COPIES 8u
+
+/* Spare memory that is kept; creating it anew takes 25 us, and giving it back up to 500. */
+#define MAX_SPARES 32u
+#define MAX_SPARE_BYTES (UINT64_C(1) << 30)
+
+struct binding {
+    struct binding *next; /* of the leaving */
+    uint64_t start, bytes;
+    bool is_home, is_registered; /* home: at the shared address */
+    CUmemGenericAllocationHandle handle;
+    unsigned char *pieces; /* private: brief copies so far, or REGISTERED */
+    uint64_t mark;         /* leaving: what must have ended */
+};
+
+#define REGISTERED 0xffu
+
+struct spare {
+    CUmemGenericAllocationHandle handle;
+    uint64_t bytes;
+};
+
+static struct {
+    struct binding **at; /* by granule; pages of it appear when used */
+    uint64_t window, window_bytes;
+    uint64_t used, limit; /* bytes of private bindings, the leaving ones included */
+    struct binding *leaving;
+    struct spare spares[MAX_SPARES];
+    unsigned num_spares;
+    uint64_t spare_bytes;
+    CUmemAllocationProp properties;
+    CUmemAccessDesc access;
+} memory;
+
+int sp_cuda_memory_init(void)
+{
+    const struct sp_backend_setup *setup = &sp_cuda_device.setup;
+    memory.window = (uintptr_t)setup->window;
+    memory.window_bytes = setup->window_bytes;
+    memory.limit = setup->memory_bytes;
+    memory.at = sp_alloc_array(setup->window_bytes / SP_GRANULE_BYTES, sizeof *memory.at);
+    if (!memory.at)
+        return -ENOMEM;
+    memory.properties = (CUmemAllocationProp){
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        .location = {CU_MEM_LOCATION_TYPE_DEVICE, sp_cuda_device.ordinal}};
+    memory.access = (CUmemAccessDesc){.location = memory.properties.location,
+                                      .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    return 0;
+}
+
+/* --- Where things are ----------------------------------------------------------------------------
+ */
+
+/* The granules of [address, address + bytes); false where that is not inside the window. */
+static bool granules_of(uint64_t address, uint64_t bytes, uint64_t *first, uint64_t *end)
+{
+    uint64_t offset = address - memory.window;
+    if (offset > memory.window_bytes || bytes > memory.window_bytes - offset)
+        return false;
+    *first = offset / SP_GRANULE_BYTES;
+    *end = (offset + bytes + SP_GRANULE_BYTES - 1) / SP_GRANULE_BYTES;
+    return true;
+}
+
+static bool are_whole_granules(uint64_t start, uint64_t bytes, uint64_t *first, uint64_t *end)
+{
+    return bytes && !(start % SP_GRANULE_BYTES) && !(bytes % SP_GRANULE_BYTES) &&
+           granules_of(start, bytes, first, end);
+}
+
+/* The binding that holds all of a range, or NULL. */
+static struct binding *binding_of(uint64_t address, uint64_t bytes)
+{
+    uint64_t first, end;
+    if (!granules_of(address, bytes, &first, &end) || first == end)
+        return NULL;
+    struct binding *binding = memory.at[first];
+    return binding && address + bytes <= binding->start + binding->bytes ? binding : NULL;
+}
+
+enum sp_cuda_place sp_cuda_memory_place(uint64_t address, uint64_t bytes)
+{
+    if (!bytes)
+        return SP_CUDA_PRIVATE;
+    struct binding *binding = binding_of(address, bytes);
+    return !binding ? SP_CUDA_NOWHERE : binding->is_home ? SP_CUDA_HOME : SP_CUDA_PRIVATE;
+}
+
+/* --- Device memory ------------------------------------------------------------------------------- */
+
+static void release_spares(void)
+{
+    while (memory.num_spares)
+        sp_cuda.MemRelease(memory.spares[--memory.num_spares].handle);
+    memory.spare_bytes = 0;
+}
+
+static void keep_spare(CUmemGenericAllocationHandle handle, uint64_t bytes)
+{
+    if (memory.num_spares == MAX_SPARES || bytes > MAX_SPARE_BYTES - memory.spare_bytes) {
+        sp_cuda.MemRelease(handle);
+        return;
+    }
+    memory.spares[memory.num_spares++] = (struct spare){handle, bytes};
+    memory.spare_bytes += bytes;
+}
+
+static int create_memory(uint64_t bytes, CUmemGenericAllocationHandle *handle)
+{
+    for (unsigned i = memory.num_spares; i-- > 0;) {
+        if (memory.spares[i].bytes != bytes)
+            continue;
+        *handle = memory.spares[i].handle;
+        memory.spares[i] = memory.spares[--memory.num_spares];
+        memory.spare_bytes -= bytes;
+        return 0;
+    }
+    CUresult result = sp_cuda.MemCreate(handle, bytes, &memory.properties, 0);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && memory.num_spares) {
+        release_spares();
+        result = sp_cuda.MemCreate(handle, bytes, &memory.properties, 0);
+    }
+    return sp_cuda_check(result);
+}
+
+static int bind_private(struct binding *binding)
+{
+    uint64_t pieces = (binding->bytes + PIECE_BYTES - 1) / PIECE_BYTES;
+    binding->pieces = sp_alloc(pieces);
+    if (!binding->pieces)
+        return -ENOMEM;
+    int error = create_memory(binding->bytes, &binding->handle);
+    if (error)
+        return error;
+    error = sp_cuda_check(
+        sp_cuda.MemMap(binding->start, binding->bytes, 0, binding->handle, 0));
+    if (error)
+        goto err_handle;
+    error = sp_cuda_check(
+        sp_cuda.MemSetAccess(binding->start, binding->bytes, &memory.access, 1));
+    if (!error) /* another context's data may lie there */
+        error = sp_cuda_check(
+            sp_cuda.MemsetD8Async(binding->start, 0, binding->bytes, sp_cuda_stream()));
+    if (!error)
+        return 0;
+    sp_cuda.MemUnmap(binding->start, binding->bytes);
+err_handle:
+    sp_cuda.MemRelease(binding->handle);
+    return error;
+}
+
+static void unregister_piece(const struct binding *binding, uint64_t piece)
+{
+    sp_cuda.MemHostUnregister(sp_cuda_device.setup.host + (binding->start - memory.window) +
+                              piece * PIECE_BYTES);
+}
+
+static void end_private(struct binding *binding)
+{
+    for (uint64_t i = 0; i * PIECE_BYTES < binding->bytes; i++)
+        if (binding->pieces[i] == REGISTERED)
+            unregister_piece(binding, i);
+    sp_cuda_check(sp_cuda.MemUnmap(binding->start, binding->bytes));
+    keep_spare(binding->handle, binding->bytes);
+    memory.used -= binding->bytes;
+}
+
+/* --- Host memory --------------------------------------------------------------------------------- */
+
+static int bind_home(struct binding *binding)
+{
+    void *at = (void *)(uintptr_t)binding->start;
+    if (mmap(at, binding->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+             sp_cuda_device.setup.host_file, (off_t)(binding->start - memory.window)) == MAP_FAILED)
+        return -ENOMEM;
+    madvise(at, binding->bytes, MADV_HUGEPAGE); /* a wish */
+    int error = sp_cuda_check(sp_cuda.MemHostRegister(
+        at, binding->bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
+    CUdeviceptr device = 0;
+    if (!error) {
+        binding->is_registered = true;
+        error = sp_cuda_check(sp_cuda.MemHostGetDevicePointer(&device, at, 0));
+    }
+    if (!error && device != binding->start)
+        error = -ENOTSUP; /* the GPU would need another pointer */
+    return error;
+}
+
+static void end_home(struct binding *binding)
+{
+    void *at = (void *)(uintptr_t)binding->start;
+    if (binding->is_registered)
+        sp_cuda.MemHostUnregister(at);
+    /* As CUDA left it. Where that fails the pages stay, which nobody minds: a later binding maps over
+     * them. */
+    mmap(at, binding->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+         0);
+}
+
+int sp_cuda_memory_host(uint64_t address, uint64_t bytes, bool is_brief, void **host,
+                        uint64_t *count, bool *is_registered)
+{
+    struct binding *binding = binding_of(address, bytes);
+    if (!binding || binding->is_home)
+        return -EFAULT;
+    uint64_t offset = address - binding->start, piece = offset / PIECE_BYTES;
+    uint64_t first = piece * PIECE_BYTES;
+    uint64_t end = first + PIECE_BYTES < binding->bytes ? first + PIECE_BYTES : binding->bytes;
+    unsigned char *alias = sp_cuda_device.setup.host + (binding->start - memory.window);
+    *host = alias + offset;
+    *count = bytes < end - offset ? bytes : end - offset;
+    unsigned char *state = &binding->pieces[piece];
+    *is_registered = *state == REGISTERED;
+    if (*is_registered)
+        return 0;
+    if (is_brief && *state < BRIEF_COPIES) {
+        ++*state;
+        return 0;
+    }
+    int error = sp_cuda_check(
+        sp_cuda.MemHostRegister(alias + first, end - first,
+                                CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
+    if (error)
+        return error;
+    *state = REGISTERED;
+    *is_registered = true;
+    return 0;
+}
+
+/* --- Binding ------------------------------------------------------------------------------------- */
+
+static void end_binding(struct binding *binding)
+{
+    if (binding->is_home)
+        end_home(binding);
+    else
+        end_private(binding);
+    free(binding->pieces);
+    free(binding);
+}
+
+/* Lets go of all bindings in a range, which must hold each of them as a whole. */
+static int take_off(uint64_t first, uint64_t end)
+{
+    uint64_t start = memory.window + first * SP_GRANULE_BYTES;
+    uint64_t stop = memory.window + end * SP_GRANULE_BYTES;
+    for (uint64_t i = first; i < end; i++) {
+        const struct binding *binding = memory.at[i];
+        if (binding && (binding->start < start || binding->start + binding->bytes > stop))
+            return -EINVAL;
+    }
+    for (uint64_t i = first; i < end; i++) {
+        struct binding *binding = memory.at[i];
+        if (!binding)
+            continue;
+        memset(&memory.at[i], 0, binding->bytes / SP_GRANULE_BYTES * sizeof memory.at[0]);
+        binding->mark = sp_cuda_stream_mark();
+        binding->next = memory.leaving;
+        memory.leaving = binding;
+    }
+    return 0;
+}
+
+void sp_cuda_memory_reap(void)
+{
+    struct binding **link = &memory.leaving;
+    while (*link) {
+        struct binding *binding = *link;
+        if (sp_cuda_stream_has_passed(binding->mark)) {
+            *link = binding->next;
+            end_binding(binding);
+        } else {
+            link = &binding->next;
+        }
+    }
+}
+
+static bool is_leaving(uint64_t start, uint64_t bytes)
+{
+    for (const struct binding *b = memory.leaving; b; b = b->next)
+        if (b->start < start + bytes && start < b->start + b->bytes)
+            return true;
+    return false;
+}
+
+int sp_cuda_memory_bind(uint64_t start, uint64_t bytes, bool is_home)
+{
+    uint64_t first, end;
+    if (!are_whole_granules(start, bytes, &first, &end))
+        return -EINVAL;
+    int error = take_off(first, end);
+    if (error)
+        return error;
+    uint64_t wanted = is_home ? 0 : bytes;
+    if (memory.leaving && (is_leaving(start, bytes) || wanted > memory.limit - memory.used)) {
+        sp_cuda_stream_drain();
+        sp_cuda_memory_reap();
+    }
+    if (wanted > memory.limit - memory.used)
+        return -ENOMEM;
+    struct binding *binding = sp_alloc(sizeof *binding);
+    if (!binding)
+        return -ENOMEM;
+    *binding = (struct binding){.start = start, .bytes = bytes, .is_home = is_home};
+    error = is_home ? bind_home(binding) : bind_private(binding);
+    if (error) {
+        if (is_home)
+            end_home(binding);
+        free(binding->pieces);
+        free(binding);
+        return error;
+    }
+    memory.used += wanted;
+    for (uint64_t i = first; i < end; i++)
+        memory.at[i] = binding;
+    return 0;
+}
+
+int sp_cuda_memory_unbind(uint64_t start, uint64_t bytes)
+{
+    uint64_t first, end;
+    if (!are_whole_granules(start, bytes, &first, &end))
+        return -EINVAL;
+    return take_off(first, end);
+}

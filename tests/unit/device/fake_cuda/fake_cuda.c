@@ -1,0 +1,677 @@
+/* A stand-in for libcuda.so.1 in tests: device memory is host memory, and all that is enqueued happens at
+ * once, on the host. It keeps the real one's rules as far as the cuda backend depends on them (measured on
+ * hardware, docs/cuda-backend.md): mappings are whole handles inside reserved addresses, a copy's host end
+ * lies in one registration or in none, registrations do not overlap, an error of a kernel's stays.
+ *
+ * Two GPUs. Modules are text in which "entry NAME" names a function. Kernels that do something: the
+ * backend's own, sp_globals_init, and sp_kernel_{add, fault, local, print, hang}.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "compiler/gpu_abi.h"
+#include "device/process/cuda/cuda_api.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define GRANULE ((size_t)2 << 20)
+#define MEMORY_BYTES ((size_t)1 << 30)
+#define MAX_RANGES 4096
+
+/* Larger pieces of memory are zero, for the time that it saves. */
+#define DIRTY_BYTES ((size_t)64 << 20)
+
+enum { ILLEGAL_ADDRESS = 700 };
+
+struct range {
+    uint64_t start, bytes;
+    int file;
+};
+
+struct CUctx_st {
+    int unused;
+};
+struct CUmod_st {
+    char *text;
+};
+struct CUfunc_st {
+    char name[128];
+    int dynamic_bytes;
+};
+struct CUstream_st {
+    int unused;
+};
+struct CUevent_st {
+    double milliseconds;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct range reserved[64], mapped[MAX_RANGES], registered[MAX_RANGES];
+    unsigned num_reserved, num_mapped, num_registered;
+    uint64_t used;
+    _Atomic int error; /* sticky */
+} fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct range *find(struct range *ranges, unsigned count, uint64_t start, uint64_t bytes)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (start >= ranges[i].start && start + bytes <= ranges[i].start + ranges[i].bytes)
+            return &ranges[i];
+    return NULL;
+}
+
+static bool overlaps(struct range *ranges, unsigned count, uint64_t start, uint64_t bytes)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (start < ranges[i].start + ranges[i].bytes && ranges[i].start < start + bytes)
+            return true;
+    return false;
+}
+
+#define ENTRY(name, ...)                                                                           \
+    EXPORT CUresult name(__VA_ARGS__);                                                             \
+    EXPORT CUresult name(__VA_ARGS__)
+
+/* --- Devices -------------------------------------------------------------------------------------
+ */
+
+ENTRY(cuInit, unsigned flags)
+{
+    const char *fails = getenv("FAKE_CUDA_INIT");
+    return flags ? CUDA_ERROR_INVALID_VALUE : fails ? atoi(fails) : CUDA_SUCCESS;
+}
+
+ENTRY(cuDriverGetVersion, int *version)
+{
+    *version = 13000;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuGetErrorName, CUresult error, const char **name)
+{
+    *name = "FAKE";
+    return error < 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+ENTRY(cuGetErrorString, CUresult error, const char **text)
+{
+    *text = error == ILLEGAL_ADDRESS ? "an illegal memory access was encountered" : "a fake error";
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuDeviceGetCount, int *count)
+{
+    *count = 2;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuDeviceGet, CUdevice *device, int ordinal)
+{
+    *device = ordinal;
+    return ordinal < 2 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+ENTRY(cuDeviceGetName, char *name, int bytes, CUdevice device)
+{
+    snprintf(name, (size_t)bytes, "Fake GPU %d", device);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuDeviceGetUuid_v2, CUuuid *uuid, CUdevice device)
+{
+    memset(uuid->bytes, 0x10 + device, sizeof uuid->bytes);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuDeviceTotalMem_v2, size_t *bytes, CUdevice device)
+{
+    *bytes = MEMORY_BYTES + (size_t)device * 0;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuDeviceGetAttribute, int *value, int attribute, CUdevice device)
+{
+    switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y:
+        *value = 1024;
+        break;
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z:
+        *value = 64;
+        break;
+    case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
+        *value = 32;
+        break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+        *value = 4;
+        break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+        *value = 9;
+        break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+    case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
+    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+        *value = 0;
+        break;
+    case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
+        *value = 6 + device;
+        break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+        *value = 227 << 10;
+        break;
+    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
+        *value = 1980000;
+        break;
+    default: /* what is supported or not */
+        *value = 1;
+    }
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuDeviceGetP2PAttribute, int *value, int attribute, CUdevice from, CUdevice to)
+{
+    *value = attribute != 0 && from != to;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuDevicePrimaryCtxSetFlags_v2, CUdevice device, unsigned flags)
+{
+    /* The real one takes scheduling flags alone. */
+    return device > 1 || flags & ~7u ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+ENTRY(cuDevicePrimaryCtxRetain, CUcontext *context, CUdevice device)
+{
+    static struct CUctx_st contexts[2];
+    *context = &contexts[device];
+    return CUDA_SUCCESS;
+}
+
+static _Thread_local CUcontext current;
+
+ENTRY(cuCtxSetCurrent, CUcontext context)
+{
+    current = context;
+    return CUDA_SUCCESS;
+}
+
+/* What every call that needs a context begins with. */
+#define CHECK_CONTEXT()                                                                            \
+    do {                                                                                           \
+        if (!current)                                                                              \
+            return 201;                                                                            \
+        if (fake.error)                                                                            \
+            return fake.error;                                                                     \
+    } while (0)
+
+/* --- Memory --------------------------------------------------------------------------------------
+ */
+
+ENTRY(cuMemGetInfo_v2, size_t *free_bytes, size_t *total)
+{
+    *free_bytes = MEMORY_BYTES - fake.used;
+    *total = MEMORY_BYTES;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemAddressReserve, CUdeviceptr *at, size_t bytes, size_t alignment, CUdeviceptr hint,
+      unsigned long long flags)
+{
+    void *start = mmap((void *)(uintptr_t)hint, bytes + (hint ? 0 : alignment), PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED || flags)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *at = ((uintptr_t)start + alignment - 1) & ~(uint64_t)(alignment - 1);
+    fake.reserved[fake.num_reserved++] = (struct range){*at, bytes, -1};
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemAddressFree, CUdeviceptr at, size_t bytes)
+{
+    munmap((void *)(uintptr_t)at, bytes);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemCreate, CUmemGenericAllocationHandle *handle, size_t bytes,
+      const CUmemAllocationProp *properties, unsigned long long flags)
+{
+    CHECK_CONTEXT();
+    if (bytes % GRANULE || properties->type != CU_MEM_ALLOCATION_TYPE_PINNED || flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (bytes > MEMORY_BYTES - fake.used)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    int file = memfd_create("fake-cuda", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, (off_t)bytes))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    /* Not zero: the backend must see to that. */
+    if (bytes > DIRTY_BYTES) {
+        fake.used += bytes;
+        *handle = (unsigned)file;
+        return CUDA_SUCCESS;
+    }
+    void *all = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (all == MAP_FAILED)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    memset(all, 0xdb, bytes);
+    munmap(all, bytes);
+    fake.used += bytes;
+    *handle = (unsigned)file;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemRelease, CUmemGenericAllocationHandle handle)
+{
+    struct stat status;
+    if (fstat((int)handle, &status))
+        return CUDA_ERROR_INVALID_VALUE;
+    fake.used -= (uint64_t)status.st_size;
+    close((int)handle);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemMap, CUdeviceptr at, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+      unsigned long long flags)
+{
+    CHECK_CONTEXT();
+    if (offset || flags || at % GRANULE || !find(fake.reserved, fake.num_reserved, at, bytes) ||
+        overlaps(fake.mapped, fake.num_mapped, at, bytes) ||
+        overlaps(fake.registered, fake.num_registered, at, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    fake.mapped[fake.num_mapped++] = (struct range){at, bytes, (int)handle};
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemUnmap, CUdeviceptr at, size_t bytes)
+{
+    struct range *range = find(fake.mapped, fake.num_mapped, at, bytes);
+    if (!range || range->bytes != bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    *range = fake.mapped[--fake.num_mapped];
+    mmap((void *)(uintptr_t)at, bytes, PROT_NONE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemSetAccess, CUdeviceptr at, size_t bytes, const CUmemAccessDesc *access, size_t count)
+{
+    struct range *range = find(fake.mapped, fake.num_mapped, at, bytes);
+    if (!range || count != 1 || access->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+        return CUDA_ERROR_INVALID_VALUE;
+    return mmap((void *)(uintptr_t)at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                range->file, 0) == MAP_FAILED
+               ? CUDA_ERROR_OUT_OF_MEMORY
+               : CUDA_SUCCESS;
+}
+
+ENTRY(cuMemExportToShareableHandle, void *exported, CUmemGenericAllocationHandle handle, int type,
+      unsigned long long flags)
+{
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    int file = dup((int)handle);
+    memcpy(exported, &file, sizeof file);
+    return file < 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+ENTRY(cuMemImportFromShareableHandle, CUmemGenericAllocationHandle *handle, void *exported, int type)
+{
+    struct stat status;
+    int file = dup((int)(uintptr_t)exported);
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || file < 0 || fstat(file, &status))
+        return CUDA_ERROR_INVALID_VALUE;
+    fake.used += (uint64_t)status.st_size; /* which MemRelease takes back */
+    *handle = (unsigned)file;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemHostRegister_v2, void *start, size_t bytes, unsigned flags)
+{
+    CHECK_CONTEXT();
+    if (!flags || !bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (overlaps(fake.registered, fake.num_registered, (uintptr_t)start, bytes))
+        return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    fake.registered[fake.num_registered++] = (struct range){(uintptr_t)start, bytes, -1};
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemHostUnregister, void *start)
+{
+    for (unsigned i = 0; i < fake.num_registered; i++)
+        if (fake.registered[i].start == (uintptr_t)start) {
+            fake.registered[i] = fake.registered[--fake.num_registered];
+            return CUDA_SUCCESS;
+        }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(cuMemHostGetDevicePointer_v2, CUdeviceptr *at, void *start, unsigned flags)
+{
+    *at = (uintptr_t)start;
+    return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+ENTRY(cuMemHostAlloc, void **start, size_t bytes, unsigned flags)
+{
+    *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (*start == MAP_FAILED || !flags)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    fake.registered[fake.num_registered++] = (struct range){(uintptr_t)*start, bytes, -1};
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemAlloc_v2, CUdeviceptr *at, size_t bytes)
+{
+    *at = (uintptr_t)malloc(bytes);
+    return *at ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+ENTRY(cuMemFree_v2, CUdeviceptr at)
+{
+    free((void *)(uintptr_t)at);
+    return CUDA_SUCCESS;
+}
+
+/* --- What is enqueued ----------------------------------------------------------------------------
+ */
+
+/* A host range in one registration or in none. */
+static bool is_host_range(uint64_t start, uint64_t bytes)
+{
+    return find(fake.registered, fake.num_registered, start, bytes) ||
+           !overlaps(fake.registered, fake.num_registered, start, bytes);
+}
+
+static CUresult copy(uint64_t dst, uint64_t src, size_t bytes)
+{
+    memmove((void *)(uintptr_t)dst, (const void *)(uintptr_t)src, bytes);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemcpyHtoDAsync_v2, CUdeviceptr dst, const void *src, size_t bytes, CUstream stream)
+{
+    CHECK_CONTEXT();
+    if (!stream || !find(fake.mapped, fake.num_mapped, dst, bytes) ||
+        !is_host_range((uintptr_t)src, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    return copy(dst, (uintptr_t)src, bytes);
+}
+
+ENTRY(cuMemcpyDtoHAsync_v2, void *dst, CUdeviceptr src, size_t bytes, CUstream stream)
+{
+    CHECK_CONTEXT();
+    bool is_constant = !find(fake.mapped, fake.num_mapped, src, bytes); /* of a module */
+    if (!stream || (is_constant && bytes > 1) || !is_host_range((uintptr_t)dst, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    return copy((uintptr_t)dst, src, bytes);
+}
+
+ENTRY(cuMemcpyDtoDAsync_v2, CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream)
+{
+    CHECK_CONTEXT();
+    if (!stream || !find(fake.mapped, fake.num_mapped, dst, bytes) ||
+        !find(fake.mapped, fake.num_mapped, src, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    return copy(dst, src, bytes);
+}
+
+ENTRY(cuMemcpyAsync, CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream)
+{
+    CHECK_CONTEXT();
+    return stream ? copy(dst, src, bytes) : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult fill(uint64_t dst, const void *value, size_t size, size_t count)
+{
+    if (!find(fake.mapped, fake.num_mapped, dst, size * count) &&
+        !find(fake.registered, fake.num_registered, dst, size * count))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++)
+        memcpy((char *)(uintptr_t)dst + i * size, value, size);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuMemsetD8Async, CUdeviceptr dst, unsigned char value, size_t count, CUstream stream)
+{
+    CHECK_CONTEXT();
+    return stream ? fill(dst, &value, sizeof value, count) : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(cuMemsetD16Async, CUdeviceptr dst, unsigned short value, size_t count, CUstream stream)
+{
+    CHECK_CONTEXT();
+    return stream ? fill(dst, &value, sizeof value, count) : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(cuMemsetD32Async, CUdeviceptr dst, unsigned value, size_t count, CUstream stream)
+{
+    CHECK_CONTEXT();
+    return stream ? fill(dst, &value, sizeof value, count) : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(cuStreamCreate, CUstream *stream, unsigned flags)
+{
+    *stream = malloc(sizeof **stream);
+    return *stream && flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(cuStreamQuery, CUstream stream)
+{
+    CHECK_CONTEXT();
+    return stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(cuStreamSynchronize, CUstream stream)
+{
+    CHECK_CONTEXT();
+    return stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(cuStreamWaitEvent, CUstream stream, CUevent event, unsigned flags)
+{
+    CHECK_CONTEXT();
+    return stream && event && !flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(cuStreamWriteValue64_v2, CUstream stream, CUdeviceptr at, uint64_t value, unsigned flags)
+{
+    CHECK_CONTEXT();
+    if (!stream || flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    __atomic_store_n((uint64_t *)(uintptr_t)at, value, __ATOMIC_RELEASE);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuEventCreate, CUevent *event, unsigned flags)
+{
+    *event = calloc(1, sizeof **event);
+    return *event && flags < 4 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(cuEventRecord, CUevent event, CUstream stream)
+{
+    struct timespec now;
+    CHECK_CONTEXT();
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    event->milliseconds = (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+    return stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(cuEventQuery, CUevent event)
+{
+    CHECK_CONTEXT();
+    return event ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(cuEventSynchronize, CUevent event)
+{
+    CHECK_CONTEXT();
+    return event ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(cuEventElapsedTime, float *milliseconds, CUevent start, CUevent end)
+{
+    CHECK_CONTEXT();
+    *milliseconds = (float)(end->milliseconds - start->milliseconds);
+    return CUDA_SUCCESS;
+}
+
+/* --- Code ----------------------------------------------------------------------------------------
+ */
+
+ENTRY(cuModuleLoadDataEx, CUmodule *module, const void *image, unsigned count, int *options,
+      void **values)
+{
+    CHECK_CONTEXT();
+    const char *text = image;
+    if (strstr(text, "wrong")) {
+        for (unsigned i = 0; i < count; i++)
+            if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
+                strcpy(values[i], "fake: this is wrong");
+        return CUDA_ERROR_INVALID_PTX;
+    }
+    *module = malloc(sizeof **module);
+    (*module)->text = strdup(text);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuModuleUnload, CUmodule module)
+{
+    free(module->text);
+    free(module);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuModuleGetFunction, CUfunction *function, CUmodule module, const char *name)
+{
+    char entry[160];
+    CHECK_CONTEXT();
+    snprintf(entry, sizeof entry, "entry %s", name);
+    const char *found = strstr(module->text, entry);
+    while (found && (found[strlen(entry)] == '_' || (found[strlen(entry)] | 32) >= 'a'))
+        found = strstr(found + 1, entry);
+    if (!found)
+        return CUDA_ERROR_NOT_FOUND;
+    *function = calloc(1, sizeof **function);
+    snprintf((*function)->name, sizeof (*function)->name, "%s", name);
+    (*function)->dynamic_bytes = 48 << 10;
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuFuncGetAttribute, int *value, int attribute, CUfunction function)
+{
+    *value = attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES ? 0 : 1024;
+    return function ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(cuFuncSetAttribute, CUfunction function, int attribute, int value)
+{
+    if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+        return CUDA_ERROR_INVALID_VALUE;
+    function->dynamic_bytes = value;
+    return CUDA_SUCCESS;
+}
+
+struct rows {
+    uint64_t dst, src, width, height, rows, dst_row, dst_slice, src_row, src_slice;
+};
+
+static void copy_rows(const struct rows *r)
+{
+    for (uint64_t i = 0; i < r->rows; i++) {
+        uint64_t slice = i / r->height, line = i % r->height;
+        copy(r->dst + slice * r->dst_slice + line * r->dst_row,
+             r->src + slice * r->src_slice + line * r->src_row, r->width);
+    }
+}
+
+/* args: u64 address of an int, int value, int. */
+static void add(const unsigned char *block, const struct sp_gpu_launch *launch)
+{
+    int *data, value;
+    memcpy(&data, block, 8);
+    memcpy(&value, block + 8, 4);
+    for (unsigned i = 0; i < launch->local_size[0]; i++)
+        for (unsigned g = 0; g < launch->num_groups[0]; g++)
+            if (g * launch->local_size[0] + i < launch->global_size[0])
+                data[launch->global_offset[0] + g * launch->local_size[0] + i] += value;
+}
+
+static void print(const struct sp_gpu_launch *launch)
+{
+    static const char format[] = "printed %d %s\n", word[] = "word";
+    struct sp_gpu_print_buffer *buffer = (void *)(uintptr_t)launch->print_buffer;
+    struct {
+        struct sp_gpu_print_record record;
+        uint64_t integer_header, integer, pointer_header, pointer;
+    } all = {{sizeof all, (uintptr_t)format},
+             0 | 1 << 8 | 4 << 16,
+             42,
+             2 | 1 << 8 | 8 << 16,
+             (uintptr_t)word};
+    memcpy(buffer->records + buffer->position, &all, sizeof all);
+    buffer->position += sizeof all;
+}
+
+ENTRY(cuLaunchKernel, CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+      unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,
+      void **parameters, void **extra)
+{
+    CHECK_CONTEXT();
+    const unsigned char *block = extra[1];
+    size_t bytes = *(size_t *)extra[3];
+    const char *name = function->name;
+    if (!stream || parameters || !grid_x || !grid_y || !grid_z || !block_x || grid_y > 65535 ||
+        grid_z > 65535 || block_x * block_y * block_z > 1024 ||
+        (int)shared_bytes > function->dynamic_bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    const struct sp_gpu_launch *launch = (const void *)(block + bytes - sizeof *launch);
+    if (!strcmp(name, "sp_gather")) {
+        const struct {
+            uint64_t dst, src, bytes;
+        } *list = *(void *const *)block;
+        for (unsigned i = 0; i < grid_x; i++)
+            copy(list[i].dst, list[i].src, list[i].bytes);
+    } else if (!strcmp(name, "sp_copy_rows")) {
+        copy_rows((const struct rows *)block);
+    } else if (!strcmp(name, "sp_fill_wide") || !strcmp(name, "sp_fill")) {
+        const uint64_t *numbers = (const uint64_t *)block;
+        bool is_wide = !strcmp(name, "sp_fill_wide");
+        uint64_t count = is_wide ? numbers[1] * 16 : numbers[1];
+        uint64_t size = is_wide ? numbers[2] * 16 : numbers[2];
+        const unsigned char *pattern = block + (is_wide ? 32 : 24);
+        for (uint64_t i = 0; i < count; i++)
+            ((unsigned char *)(uintptr_t)numbers[0])[i] = pattern[i % size];
+    } else if (!strcmp(name, "sp_kernel_add")) {
+        add(block, launch);
+    } else if (!strcmp(name, "sp_kernel_local")) { /* args: u64 address; local; local */
+        uint64_t *to, places[3];
+        memcpy(&to, block, 8);
+        memcpy(places, block + 8, 16);
+        places[2] = shared_bytes;
+        memcpy(to, places, sizeof places);
+    } else if (!strcmp(name, "sp_kernel_groups")) { /* args: u64 address: launches, first groups */
+        uint64_t *to;
+        memcpy(&to, block, 8);
+        to[1 + to[0]++] = launch->group_first[0] + ((uint64_t)launch->group_first[1] << 32);
+    } else if (!strcmp(name, "sp_kernel_print")) {
+        print(launch);
+    } else if (!strcmp(name, "sp_globals_init")) {
+        int first = 41;
+        memcpy((void *)(uintptr_t)launch->globals, &first, sizeof first);
+    } else if (!strcmp(name, "sp_kernel_fault")) {
+        fake.error = ILLEGAL_ADDRESS;
+    } else {
+        return CUDA_ERROR_NOT_FOUND;
+    }
+    return CUDA_SUCCESS;
+}
