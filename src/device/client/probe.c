@@ -141,6 +141,7 @@ static void use_description(struct client_device *device)
     struct sp_device_info *info = &device->device.info;
     info->name = said->name;
     info->vendor = said->vendor;
+    info->code_target = said->code_target;
     info->vendor_id = said->vendor_id;
     info->compute_units = said->compute_units;
     info->clock_mhz = said->clock_mhz;

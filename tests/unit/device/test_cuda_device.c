@@ -157,12 +157,31 @@ static void memories_are_separate(void **state)
     memset(at, 4, GRANULE);
     assert_int_equal(transfer(first, at + 4097, 3, 0, 1), 0);
     memset(at, 0, GRANULE);
-    assert_int_equal(transfer(first, at, GRANULE, 1, 0), 0);
+    assert_int_equal(transfer(second, at, GRANULE, 1, 2), 0); /* from GPU to GPU */
+    assert_int_equal(transfer(second, at, GRANULE, 2, 0), 0);
     assert_true(is_all(at, 4097, 2) && is_all(at + 4097, 3, 4) &&
                 is_all(at + 4100, GRANULE - 4100, 2));
     assert_int_equal(unbind(first, at, GRANULE), 0);
     assert_int_equal(transfer(first, at, GRANULE, 1, 0), -EFAULT);
     assert_int_equal(unbind(second, at, GRANULE), 0);
+}
+
+/* What is at an address now counts, whatever was there before. */
+static void peers_see_what_is_bound(void **state)
+{
+    (void)state;
+    for (unsigned char i = 1; i < 5; i++) {
+        unsigned char *at = host_pages(60, i);
+        assert_int_equal(bind(first, at, i * GRANULE, false), 0);
+        assert_int_equal(bind(second, at, i * GRANULE, false), 0);
+        assert_int_equal(fill(first, at, i * GRANULE, i), 0);
+        assert_int_equal(transfer(second, at + 5, i * GRANULE - 5, 1, 2), 0);
+        assert_int_equal(unbind(first, at, i * GRANULE), 0);
+        assert_int_equal(transfer(second, at, 16, 1, 2), -ENODEV);
+        assert_int_equal(transfer(second, at, i * GRANULE, 2, 0), 0);
+        assert_true(is_all(at, 5, 0) && is_all(at + 5, i * GRANULE - 5, i));
+        assert_int_equal(unbind(second, at, i * GRANULE), 0);
+    }
 }
 
 static void bound_memory_is_zero(void **state)
@@ -512,6 +531,7 @@ int main(void)
         cmocka_unit_test(is_remembered),
         cmocka_unit_test(suggests_local_sizes),
         cmocka_unit_test(memories_are_separate),
+        cmocka_unit_test(peers_see_what_is_bound),
         cmocka_unit_test(bound_memory_is_zero),
         cmocka_unit_test(host_pages_are_registered_anew),
         cmocka_unit_test(small_transfers_come_together),

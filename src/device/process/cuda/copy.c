@@ -188,7 +188,8 @@ int sp_cuda_transfer(const struct sp_command *command)
         return transfer_host(TO_HOST, start, bytes);
     if (source == SP_PLACE_HOST && destination == SP_PLACE_OWN)
         return transfer_host(TO_DEVICE, start, bytes);
-    return destination == SP_PLACE_OWN && source != SP_PLACE_OWN ? -ENODEV : -EINVAL;
+    return destination == SP_PLACE_OWN && source != SP_PLACE_OWN ? sp_cuda_peers_copy(command)
+                                                                 : -EINVAL;
 }
 
 /* --- Within the device ---------------------------------------------------------------------------

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "device/process/cuda/cuda.h"
 #include "svm/heap.h"
@@ -69,13 +68,6 @@ static int start(const struct sp_backend_setup *setup, int *memory_file,
     return error;
 }
 
-static void peer(uint32_t index, uint32_t generation, int file)
-{
-    (void)index, (void)generation;
-    if (file >= 0)
-        close(file);
-}
-
 static int run_command(const struct sp_command *command, void *code)
 {
     switch (command->kind) {
@@ -117,7 +109,9 @@ const struct sp_backend sp_cuda_backend = {
     .start = start,
     .load = sp_cuda_load_code,
     .unload = sp_cuda_unload,
-    .peer = peer,
+    .peer = sp_cuda_peer,
+    .peer_part = sp_cuda_peer_part,
+    .peer_part_gone = sp_cuda_peer_part_gone,
     .submit = submit,
     .progress = sp_cuda_stream_progress,
     .rest = sp_cuda_stream_rest,

@@ -5,11 +5,12 @@
  * describe.c  what the device is
  * stream.c    the order of commands, their ends and times; faults
  * memory.c    what is bound where, and host pages registered for transfers
+ * peers.c     the memory of other devices
  * copy.c      copies, fills, rectangles, transfers
  * launch.c    code and kernels
  * print.c     what kernels print
  *
- * All run on the loop thread, but for what launch.c and memory.c say of the control thread.
+ * All run on the loop thread, but for what launch.c and peers.c say of the control thread.
  */
 #ifndef SP_DEVICE_PROCESS_CUDA_H
 #define SP_DEVICE_PROCESS_CUDA_H
@@ -92,6 +93,20 @@ enum sp_cuda_place sp_cuda_memory_place(uint64_t address, uint64_t bytes);
  * never copied again. 0, or a negative errno. */
 int sp_cuda_memory_host(uint64_t address, uint64_t bytes, bool is_brief, void **host,
                         uint64_t *count, bool *is_registered);
+
+/* peers.c; the first three on the control thread: see backend.h. */
+
+void sp_cuda_peer(uint32_t index, uint32_t generation, int file);
+void sp_cuda_peer_part(uint32_t index, uint32_t generation, uint64_t start, uint64_t bytes,
+                       int file);
+void sp_cuda_peer_part_gone(uint32_t index, uint32_t generation, uint64_t start, uint64_t bytes);
+
+/* Copies from another device's memory into this one's, at the same addresses. 0; -EIO where that device has
+ * lost that memory; -ENODEV where it cannot be reached. */
+int sp_cuda_peers_copy(const struct sp_command *transfer);
+
+/* Sees to parts that are gone. */
+void sp_cuda_peers_reap(void);
 
 /* copy.c */
 

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "device/process/cuda/cuda.h"
 #include "svm/heap.h"
@@ -37,11 +38,17 @@
 #define MAX_SPARES 32u
 #define MAX_SPARE_BYTES (UINT64_C(1) << 30)
 
+/* Device memory, with the file that stands for it where other GPUs may want it; -1. */
+struct memory {
+    CUmemGenericAllocationHandle handle;
+    int file;
+};
+
 struct binding {
     struct binding *next; /* of the leaving */
     uint64_t start, bytes;
     bool is_home, is_registered; /* home: at the shared address */
-    CUmemGenericAllocationHandle handle;
+    struct memory memory;
     unsigned char *pieces; /* private: brief copies so far, or REGISTERED */
     uint64_t mark;         /* leaving: what must have ended */
 };
@@ -49,7 +56,7 @@ struct binding {
 #define REGISTERED 0xffu
 
 struct spare {
-    CUmemGenericAllocationHandle handle;
+    struct memory memory;
     uint64_t bytes;
 };
 
@@ -123,38 +130,57 @@ enum sp_cuda_place sp_cuda_memory_place(uint64_t address, uint64_t bytes)
 
 /* --- Device memory ------------------------------------------------------------------------------- */
 
+static void release(struct memory released)
+{
+    sp_cuda.MemRelease(released.handle);
+    if (released.file >= 0)
+        close(released.file);
+}
+
 static void release_spares(void)
 {
     while (memory.num_spares)
-        sp_cuda.MemRelease(memory.spares[--memory.num_spares].handle);
+        release(memory.spares[--memory.num_spares].memory);
     memory.spare_bytes = 0;
 }
 
-static void keep_spare(CUmemGenericAllocationHandle handle, uint64_t bytes)
+static void keep_spare(struct memory kept, uint64_t bytes)
 {
     if (memory.num_spares == MAX_SPARES || bytes > MAX_SPARE_BYTES - memory.spare_bytes) {
-        sp_cuda.MemRelease(handle);
+        release(kept);
         return;
     }
-    memory.spares[memory.num_spares++] = (struct spare){handle, bytes};
+    memory.spares[memory.num_spares++] = (struct spare){kept, bytes};
     memory.spare_bytes += bytes;
 }
 
-static int create_memory(uint64_t bytes, CUmemGenericAllocationHandle *handle)
+/* Other GPUs of the machine may be devices of the application as well. */
+static void make_file(struct memory *made)
+{
+    if (sp_cuda_device.num_devices > 1 &&
+        sp_cuda.MemExportToShareableHandle(&made->file, made->handle,
+                                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0))
+        made->file = -1; /* then they cannot reach it */
+}
+
+static int create_memory(uint64_t bytes, struct memory *created)
 {
     for (unsigned i = memory.num_spares; i-- > 0;) {
         if (memory.spares[i].bytes != bytes)
             continue;
-        *handle = memory.spares[i].handle;
+        *created = memory.spares[i].memory;
         memory.spares[i] = memory.spares[--memory.num_spares];
         memory.spare_bytes -= bytes;
         return 0;
     }
-    CUresult result = sp_cuda.MemCreate(handle, bytes, &memory.properties, 0);
+    created->file = -1;
+    CUresult result = sp_cuda.MemCreate(&created->handle, bytes, &memory.properties, 0);
     if (result == CUDA_ERROR_OUT_OF_MEMORY && memory.num_spares) {
         release_spares();
-        result = sp_cuda.MemCreate(handle, bytes, &memory.properties, 0);
+        result = sp_cuda.MemCreate(&created->handle, bytes, &memory.properties, 0);
     }
+    if (!result)
+        make_file(created);
     return sp_cuda_check(result);
 }
 
@@ -164,23 +190,26 @@ static int bind_private(struct binding *binding)
     binding->pieces = sp_alloc(pieces);
     if (!binding->pieces)
         return -ENOMEM;
-    int error = create_memory(binding->bytes, &binding->handle);
+    int error = create_memory(binding->bytes, &binding->memory);
     if (error)
         return error;
     error = sp_cuda_check(
-        sp_cuda.MemMap(binding->start, binding->bytes, 0, binding->handle, 0));
+        sp_cuda.MemMap(binding->start, binding->bytes, 0, binding->memory.handle, 0));
     if (error)
-        goto err_handle;
+        goto err_memory;
     error = sp_cuda_check(
         sp_cuda.MemSetAccess(binding->start, binding->bytes, &memory.access, 1));
     if (!error) /* another context's data may lie there */
         error = sp_cuda_check(
             sp_cuda.MemsetD8Async(binding->start, 0, binding->bytes, sp_cuda_stream()));
-    if (!error)
+    if (!error) {
+        if (binding->memory.file >= 0)
+            sp_process_export(binding->start, binding->bytes, binding->memory.file);
         return 0;
+    }
     sp_cuda.MemUnmap(binding->start, binding->bytes);
-err_handle:
-    sp_cuda.MemRelease(binding->handle);
+err_memory:
+    release(binding->memory);
     return error;
 }
 
@@ -196,7 +225,7 @@ static void end_private(struct binding *binding)
         if (binding->pieces[i] == REGISTERED)
             unregister_piece(binding, i);
     sp_cuda_check(sp_cuda.MemUnmap(binding->start, binding->bytes));
-    keep_spare(binding->handle, binding->bytes);
+    keep_spare(binding->memory, binding->bytes);
     memory.used -= binding->bytes;
 }
 
@@ -284,6 +313,7 @@ static int take_off(uint64_t first, uint64_t end)
         if (binding && (binding->start < start || binding->start + binding->bytes > stop))
             return -EINVAL;
     }
+    sp_process_unexport(start, stop - start);
     for (uint64_t i = first; i < end; i++) {
         struct binding *binding = memory.at[i];
         if (!binding)

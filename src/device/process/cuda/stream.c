@@ -382,6 +382,7 @@ bool sp_cuda_stream_progress(bool has_more)
     }
     take_ended();
     sp_cuda_memory_reap();
+    sp_cuda_peers_reap();
     if (stream.first == stream.next)
         return false;
     if (++stream.looks % LOOKS_PER_QUERY == 0) {

@@ -7,6 +7,7 @@
  * backend's own, sp_globals_init, and sp_kernel_{add, fault, local, print, hang}.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -249,8 +250,10 @@ ENTRY(cuMemCreate, CUmemGenericAllocationHandle *handle, size_t bytes,
         return CUDA_ERROR_INVALID_VALUE;
     if (bytes > MEMORY_BYTES - fake.used)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    int file = memfd_create("fake-cuda", MFD_CLOEXEC);
-    if (file < 0 || ftruncate(file, (off_t)bytes))
+    /* Sealed, as a file of pages must be to go to another process; the real one's is no file of pages. */
+    int file = memfd_create("fake-cuda", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (file < 0 || ftruncate(file, (off_t)bytes) ||
+        fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
         return CUDA_ERROR_OUT_OF_MEMORY;
     /* Not zero: the backend must see to that. */
     if (bytes > DIRTY_BYTES) {
