@@ -106,6 +106,7 @@ int sp_client_describe(struct client_device *device, struct sp_device_descriptio
     if (!is_sane(description))
         return -EBADMSG;
     int error = 0;
+    sp_cuda_remember(device->ordinal, description);
     pthread_mutex_lock(&device->lock);
     if (!device->is_described) {
         device->description = *description;
@@ -115,7 +116,6 @@ int sp_client_describe(struct client_device *device, struct sp_device_descriptio
         error = -ENODEV;
     }
     pthread_mutex_unlock(&device->lock);
-    sp_cuda_remember(device->ordinal, description);
     return error;
 }
 

@@ -165,7 +165,9 @@ static struct sp_command *take_room(struct client_device *device, uint64_t bytes
         return NULL;
     if (skipped) {
         struct sp_command *skip = (struct sp_command *)(rings->commands + offset);
-        *skip = (struct sp_command){.bytes = (uint32_t)skipped, .kind = SP_COMMAND_SKIP};
+        /* Not the whole struct: the rest of the ring may be shorter than that. */
+        skip->bytes = (uint32_t)skipped;
+        skip->kind = SP_COMMAND_SKIP;
         device->command_tail += skipped;
         offset = 0;
     }

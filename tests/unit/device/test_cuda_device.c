@@ -455,7 +455,8 @@ static void many_works_keep_their_order(void **state)
         submit(first, &works[i]);
     }
     for (int i = 0; i < COUNT; i++)
-        assert_int_equal(await(first, &works[i]), 0);
+        if (await(first, &works[i]))
+            fail_msg("work %d: error %d; %s", i, works[i].error, last_reason());
     assert_int_equal(transfer(first, at, 4, 1, 0), 0);
     assert_int_equal(*(int *)at, COUNT);
     assert_int_equal(unbind(first, at, GRANULE), 0);
