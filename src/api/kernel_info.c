@@ -9,7 +9,6 @@
 #include <CL/cl_ext.h>
 
 /* Preferred multiple where no code says more: work-items of 4 bytes in a vector register. */
-#define LANE_BYTES 4u
 
 CL_API_ENTRY cl_int CL_API_CALL clGetKernelInfo(cl_kernel kernel, cl_kernel_info param_name,
                                                 size_t param_value_size, void *param_value,
@@ -74,7 +73,7 @@ static size_t preferred_multiple(cl_kernel kernel, cl_device_id device)
     uint32_t multiple = target ? sp_executable_preferred_multiple(
                                      target->executable, device->device->root, target->info)
                                : 0;
-    return multiple ? multiple : device->device->info.native_vector_bytes / LANE_BYTES;
+    return multiple ? multiple : device->device->info.preferred_multiple;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device,
