@@ -16,10 +16,10 @@ struct plan {
     size_t reported_count; /* words, the 0 included */
 };
 
-/* Two compute units are the least that can be divided. */
+/* Two compute units are the least that can be divided, and only the CPU's drivers divide. */
 bool sp_device_is_partitionable(cl_device_id device)
 {
-    return device->device->info.compute_units > 1;
+    return device->device->info.compute_units > 1 && !device->device->info.own_memory;
 }
 
 static cl_int plan_equally(cl_device_id device, const cl_device_partition_property *properties,
