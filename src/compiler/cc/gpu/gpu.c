@@ -10,6 +10,7 @@
 #include "compiler/cc/gpu/entry.h"
 #include "compiler/cc/gpu/machine.h"
 #include "compiler/cc/gpu/places.h"
+#include "compiler/cc/gpu/precision.h"
 #include "compiler/cc/gpu/spaces.h"
 #include "compiler/cc/module.h"
 #include "compiler/cc/replaceable.h"
@@ -327,9 +328,11 @@ static enum sp_cc_status generate(struct work *work, struct sp_cc_text *image,
         return SP_CC_INTERNAL;
     if (!run(work, work->optimise ? "default<O3>" : "default<O1>", log) || has_undefined(work, log))
         return SP_CC_INTERNAL;
+    bool flush = has_option(work, "-cl-denorms-are-zero");
     for (size_t i = 0; i < work->num_kernels; i++) {
+        sp_gpu_relax_divisions(work->module, work->entries[i].function, flush);
         sp_gpu_guard_edges(work->module, &work->entries[i]);
-        if (has_option(work, "-cl-denorms-are-zero"))
+        if (flush)
             add_string_attribute(work, work->entries[i].function, "denormal-fp-math-f32",
                                  "preserve-sign,preserve-sign");
     }
