@@ -1,0 +1,654 @@
+/* PTX: what kernels become for NVIDIA GPUs. Where ptxas of the CUDA toolkit is at hand, it has to
+ * take everything that is made here; nothing else needs more than LLVM. */
+#include "harness.h"
+
+#include "compiler/cc/code.h"
+#include "compiler/cc/gpu/spaces.h"
+#include "compiler/cc/ir.h"
+#include "compiler/cc/link.h"
+#include "compiler/cc/module.h"
+#include "compiler/cc/target.h"
+#include "compiler/cc/tools.h"
+#include "compiler/gpu_abi.h"
+
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define TARGET "nvptx64:sm_90"
+#define SPIR_KERNEL_CALL_CONV 76u /* llvm::CallingConv::SPIR_KERNEL */
+
+static const char *const version_3[] = {"-cl-std=CL3.0", NULL};
+
+/* Where CUDA puts it, and what PATH says. */
+static const char *find_ptxas(void)
+{
+    static const char *const places[] = {"/usr/local/cuda/bin/ptxas", "/usr/bin/ptxas"};
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+        if (!access(places[i], X_OK))
+            return places[i];
+    return NULL;
+}
+
+static void assemble(const char *ptx)
+{
+    const char *ptxas = find_ptxas();
+    struct sp_cc_folder folder;
+    struct sp_cc_strings words = {0};
+    struct sp_cc_text said = {0};
+    if (!ptxas)
+        return;
+    assert_int_equal(sp_cc_folder_create(&folder), 0);
+    sp_cc_strings_add(&words, ptxas);
+    sp_cc_strings_add(&words, "-arch=sm_90");
+    sp_cc_strings_add(&words, "-O0");
+    sp_cc_strings_format(&words, "%s/k.ptx", folder.path);
+    sp_cc_strings_add(&words, "-o");
+    sp_cc_strings_format(&words, "%s/k.cubin", folder.path);
+    assert_int_equal(sp_cc_write_file(words.items[3], ptx, strlen(ptx)), 0);
+    if (sp_cc_run_tool(&words, NULL, 0, &said))
+        fail_msg("ptxas: %.4000s", said.bytes ? said.bytes : "");
+    sp_cc_folder_destroy(&folder);
+    sp_cc_strings_finish(&words);
+    sp_cc_text_finish(&said);
+}
+
+static enum sp_cc_status try_ptx(const struct program *program, const char *target,
+                                 const uint64_t local[3], const char *const *options,
+                                 struct sp_cc_text *ptx, struct sp_cc_text *log)
+{
+    struct sp_cc_code code = {.ir = {program->ir.bytes, program->ir.size}, .target = target};
+    setenv("SAMEPAGE_BUILTINS_NVPTX", SP_TEST_NVPTX, 0);
+    for (uint32_t i = 0; i < program->info.num_kernels; i++)
+        sp_cc_strings_add(&code.kernels, program->info.kernels[i].name);
+    for (; options && *options; options++)
+        if (strncmp(*options, "-cl-std", 7))
+            sp_cc_strings_add(&code.options, *options);
+    if (local)
+        memcpy(code.local_size, local, sizeof(code.local_size));
+    struct sp_kernel_code *codes = sp_cc_allocate(code.kernels.count * sizeof(*codes));
+    enum sp_cc_status status = sp_cc_code(&code, ptx, codes, log);
+    for (size_t i = 0; i < code.kernels.count && status == SP_CC_OK; i++) {
+        assert_string_equal(codes[i].name, code.kernels.items[i]);
+        assert_int_equal(codes[i].preferred_multiple, 32);
+    }
+    free(codes);
+    sp_cc_strings_finish(&code.kernels);
+    sp_cc_strings_finish(&code.options);
+    return status;
+}
+
+/* The PTX of all kernels of a program, assembled as well; to be freed. */
+static char *ptx_of(const struct program *program, const uint64_t local[3],
+                    const char *const *options)
+{
+    struct sp_cc_text ptx = {0}, log = {0};
+    if (try_ptx(program, TARGET, local, options, &ptx, &log) != SP_CC_OK)
+        fail_msg("%.4000s", log.bytes ? log.bytes : "no log");
+    assert_int_equal(ptx.bytes[ptx.size - 1], 0);
+    assert_int_equal(strlen(ptx.bytes), ptx.size - 1);
+    assert_null(strstr(ptx.bytes, ".extern .func"));
+    assert_null(strstr(ptx.bytes, "call"));
+    assemble(ptx.bytes);
+    sp_cc_text_finish(&log);
+    return ptx.bytes;
+}
+
+static char *compile_with(const char *source, const uint64_t local[3], const char *const *options)
+{
+    struct program program;
+    program_init(&program, source, options);
+    char *ptx = ptx_of(&program, local, options);
+    program_finish(&program);
+    return ptx;
+}
+
+static char *compile(const char *source)
+{
+    return compile_with(source, NULL, version_3);
+}
+
+static unsigned count(const char *text, const char *word)
+{
+    unsigned found = 0;
+    for (; (text = strstr(text, word)); text += strlen(word))
+        found++;
+    return found;
+}
+
+#define assert_has(text, word)                                                                     \
+    do {                                                                                           \
+        if (!strstr(text, word))                                                                   \
+            fail_msg("no '%s' in\n%.8000s", word, text);                                           \
+    } while (0)
+#define assert_has_not(text, word)                                                                 \
+    do {                                                                                           \
+        if (strstr(text, word))                                                                    \
+            fail_msg("'%s' in\n%.8000s", word, text);                                              \
+    } while (0)
+
+/* --- Corpora -------------------------------------------------------------------------------- */
+
+static void takes_hard_kernels(void **state)
+{
+    (void)state;
+    char *source = read_text(SP_TEST_FOLDER "/corpus.cl");
+    struct program program;
+    program_init(&program, source, version_3);
+    char *ptx = ptx_of(&program, NULL, version_3);
+    for (uint32_t i = 0; i < program.info.num_kernels; i++) {
+        struct sp_cc_text entry = {0};
+        sp_cc_text_format(&entry, ".visible .entry " SP_GPU_KERNEL_SYMBOL_PREFIX "%s(",
+                          program.info.kernels[i].name);
+        assert_has(ptx, entry.bytes);
+        sp_cc_text_finish(&entry);
+    }
+    program_finish(&program);
+    free(ptx);
+    free(source);
+}
+
+static void takes_the_benchmark(void **state)
+{
+    (void)state;
+    char *source = read_text(SP_TEST_BENCH);
+    char *ptx = compile(source);
+    assert_has_not(ptx, ".local"); /* nothing on a stack */
+    assert_has_not(ptx, "ld.f32"); /* nothing through generic addresses */
+    assert_has_not(ptx, "ld.u32");
+    assert_has_not(ptx, "st.f32");
+    assert_has(ptx, "ld.global.v4.f32");
+    assert_has(ptx, "rsqrt.approx.f32");
+    assert_has(ptx, "ex2.approx");
+    assert_has_not(ptx, "membar");
+    assert_has_not(ptx, "fence");
+    free(ptx);
+    free(source);
+}
+
+/* A kernel that calls a function which returns something, and stores that. */
+static void add_caller(LLVMModuleRef module, LLVMValueRef function)
+{
+    LLVMContextRef context = LLVMGetModuleContext(module);
+    LLVMTypeRef type = LLVMGlobalGetValueType(function), types[16];
+    unsigned count = LLVMCountParams(function);
+    struct sp_cc_text name = {0};
+    LLVMValueRef values[16];
+    assert_true(count < 16);
+    LLVMGetParamTypes(type, types);
+    types[count] = LLVMPointerTypeInContext(context, SP_SPACE_GLOBAL);
+    sp_cc_text_format(&name, "k_%s", LLVMGetValueName(function));
+    LLVMValueRef kernel =
+        LLVMAddFunction(module, name.bytes,
+                        LLVMFunctionType(LLVMVoidTypeInContext(context), types, count + 1, false));
+    LLVMBuilderRef builder = LLVMCreateBuilderInContext(context);
+    LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, kernel, ""));
+    for (unsigned i = 0; i < count; i++)
+        values[i] = LLVMGetParam(kernel, i);
+    LLVMValueRef call = LLVMBuildCall2(builder, type, function, values, count, "");
+    LLVMSetInstructionCallConv(call, LLVMGetFunctionCallConv(function));
+    LLVMBuildStore(builder, call, LLVMGetParam(kernel, count));
+    LLVMBuildRetVoid(builder);
+    LLVMDisposeBuilder(builder);
+    LLVMSetFunctionCallConv(kernel, SPIR_KERNEL_CALL_CONV);
+    sp_cc_text_finish(&name);
+}
+
+/* Every `step`th function in a file of builtin calls becomes a kernel. */
+static void takes_builtins(const char *name, unsigned step)
+{
+    unsigned seen = 0;
+    struct sp_cc_text path = {0}, bytes = {0}, bitcode = {0}, log = {0};
+    struct program program = {0};
+    sp_cc_text_format(&path, SP_TEST_KERNELS "/%s_kernels.bc", name);
+    assert_int_equal(sp_cc_read_file(path.bytes, &bytes), 0);
+    setenv("SAMEPAGE_BUILTINS", SP_TEST_BUILTINS, 0);
+    sp_cc_target_warm_up();
+    LLVMContextRef context = sp_cc_context_create(&log);
+    LLVMModuleRef module =
+        sp_cc_module_read(context, (struct sp_cc_blob){bytes.bytes, bytes.size}, &log);
+    assert_non_null(module);
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+        if (!sp_ir_is_definition(f) || LLVMGetLinkage(f) != LLVMExternalLinkage ||
+            LLVMGetFunctionCallConv(f) == SPIR_KERNEL_CALL_CONV || seen++ % step)
+            continue;
+        if (LLVMGetTypeKind(LLVMGetReturnType(LLVMGlobalGetValueType(f))) == LLVMVoidTypeKind)
+            LLVMSetFunctionCallConv(f, SPIR_KERNEL_CALL_CONV);
+        else
+            add_caller(module, f);
+    }
+    sp_cc_module_write(module, &bitcode);
+    LLVMDisposeModule(module);
+    LLVMContextDispose(context);
+    struct sp_cc_blob blob = {bitcode.bytes, bitcode.size};
+    struct sp_cc_link link = {.inputs = &blob, .num_inputs = 1};
+    if (sp_cc_link(&link, &program.ir, &program.info, &log) != SP_CC_OK)
+        fail_msg("%.4000s", log.bytes ? log.bytes : "no log");
+    print_message("%u kernels\n", program.info.num_kernels);
+    assert_true(program.info.num_kernels >= seen / step);
+    free(ptx_of(&program, NULL, NULL));
+    program_finish(&program);
+    sp_cc_text_finish(&path);
+    sp_cc_text_finish(&bytes);
+    sp_cc_text_finish(&bitcode);
+    sp_cc_text_finish(&log);
+}
+
+static void takes_math(void **state)
+{
+    (void)state;
+    takes_builtins("math", 5);
+}
+
+static void takes_integer(void **state)
+{
+    (void)state;
+    takes_builtins("integer", 5);
+}
+
+static void takes_float(void **state)
+{
+    (void)state;
+    takes_builtins("float", 1);
+}
+
+static void takes_convert(void **state)
+{
+    (void)state;
+    takes_builtins("convert", 11);
+}
+
+static void takes_memory(void **state)
+{
+    (void)state;
+    takes_builtins("memory", 1);
+}
+
+static void takes_group(void **state)
+{
+    (void)state;
+    takes_builtins("group", 1);
+}
+
+/* --- The entry ------------------------------------------------------------------------------ */
+
+static void reads_arguments_at_their_offsets(void **state)
+{
+    (void)state;
+    static const char source[] =
+        "struct s { char c; long l; int a[3]; };\n"
+        "kernel void k(char c, global int *out, short3 v, local int *tmp, struct s s, double d,\n"
+        "              long16 w, int index)\n"
+        "{ out[0] = c + v.z + s.a[index] + (int)d + (int)w.sf + (int)s.l; out[1] = tmp[3]; }\n";
+    struct program program;
+    program_init(&program, source, version_3);
+    char *ptx = ptx_of(&program, NULL, version_3);
+    const struct sp_kernel_info *info = &program.info.kernels[0];
+    struct sp_cc_text word = {0};
+    sp_cc_text_format(&word, ".param .align 128 .b8 sp_kernel_k_param_0[%zu]",
+                      (size_t)sp_gpu_launch_offset(info->args_bytes) +
+                          sizeof(struct sp_gpu_launch));
+    assert_has(ptx, word.bytes);
+    sp_cc_text_finish(&word);
+    /* out, tmp, s.l, d and the last element of w; the parts that are loaded as they are. */
+    const uint32_t offsets[] = {info->args[1].offset,       info->args[3].offset,
+                                info->args[4].offset + 8,   info->args[5].offset,
+                                info->args[6].offset + 120, info->args[7].offset};
+    for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
+        sp_cc_text_format(&word, "+%u]", offsets[i]);
+        assert_has(ptx, word.bytes);
+        sp_cc_text_finish(&word);
+    }
+    assert_has(ptx, ".extern .shared .align 128 .b8 __sp_local_memory[]");
+    program_finish(&program);
+    free(ptx);
+}
+
+static void knows_required_sizes(void **state)
+{
+    (void)state;
+    char *ptx =
+        compile("kernel __attribute__((reqd_work_group_size(8, 4, 2)))\n"
+                "void k(global int *p) { p[get_local_size(0) + get_local_size(1)] = 1; }\n");
+    assert_has(ptx, ".reqntid 8, 4, 2");
+    free(ptx);
+    ptx = compile("kernel void k(global int *p) { p[get_local_size(0)] = 1; }\n");
+    assert_has(ptx, ".maxntid 1024");
+    free(ptx);
+    ptx = compile_with("kernel void k(global int *p) { p[get_local_size(0)] = 1; }\n",
+                       (const uint64_t[]){64, 1, 1}, version_3);
+    assert_has(ptx, ".reqntid 64, 1, 1");
+    free(ptx);
+}
+
+static void ends_work_items_outside(void **state)
+{
+    (void)state;
+    static const char source[] = "kernel void k(global int *p) { p[get_global_id(0)] = 1; }\n";
+    static const char *const uniform[] = {"-cl-std=CL3.0", "-cl-uniform-work-group-size", NULL};
+    char *ptx = compile(source);
+    assert_has(ptx, "%ctaid.z");
+    free(ptx);
+    ptx = compile_with(source, NULL, uniform);
+    assert_has_not(ptx, "%ctaid.z");
+    assert_int_equal(count(ptx, "bra"), 0);
+    free(ptx);
+}
+
+static void writes_initial_values(void **state)
+{
+    (void)state;
+    char *ptx =
+        compile("global int counter = 7; global int *where = &counter;\n"
+                "constant int table[4] = {1, 2, 3, 4};\n"
+                "kernel void k(global int *p, int i) { p[0] = counter++ + table[i] + *where; }\n");
+    assert_has(ptx, ".visible .entry " SP_GPU_GLOBALS_INIT_SYMBOL "(");
+    assert_has(ptx, "ld.global");
+    assert_has(ptx, ".global .align 4 .b8 table[16]");
+    assert_has_not(ptx, "counter"); /* it is the application's memory */
+    free(ptx);
+    ptx = compile("global int counter; kernel void k(global int *p) { p[0] = counter++; }\n");
+    assert_has_not(ptx, SP_GPU_GLOBALS_INIT_SYMBOL);
+    free(ptx);
+}
+
+static void prints(void **state)
+{
+    (void)state;
+    char *ptx = compile("kernel void k(global int *p, float f)\n"
+                        "{ p[0] = printf(\"%d %f %s\\n\", p[1], f, \"three\"); }\n");
+    assert_has(ptx, "atom.relaxed.gpu.global.add.u64");
+    assert_has(ptx, "37, 100, 32, 37, 102"); /* the format, in global memory */
+    free(ptx);
+}
+
+/* --- Local memory and barriers -------------------------------------------------------------- */
+
+static void places_local_variables(void **state)
+{
+    (void)state;
+    char *ptx = compile("kernel void k(global int *p) { local int t[64]; t[p[0]] = p[1];\n"
+                        "barrier(CLK_LOCAL_MEM_FENCE); p[2] = t[p[3]]; }\n");
+    assert_has(ptx, ".shared .align 4 .b8");
+    assert_has_not(ptx, "__sp_local_memory");
+    assert_has(ptx, "st.shared");
+    assert_has(ptx, "ld.shared");
+    free(ptx);
+    ptx = compile("kernel void k(global int *p) { local int t[16384]; t[p[0]] = p[1];\n"
+                  "barrier(CLK_LOCAL_MEM_FENCE); p[2] = t[p[3]]; }\n");
+    assert_has(ptx, ".extern .shared .align 128 .b8 __sp_local_memory[]");
+    assert_int_equal(count(ptx, "\n.shared") + count(ptx, "// k") + count(ptx, "\t.shared"), 0);
+    free(ptx);
+    assert_int_equal(sp_gpu_local_front(48 << 10), 0);
+    assert_int_equal(sp_gpu_local_front((48 << 10) + 1), (48 << 10) + 128);
+}
+
+static void keeps_barriers(void **state)
+{
+    (void)state;
+    char *ptx = compile("kernel void k(global int *p, local int *t, int n) {\n"
+                        "  int l = get_local_id(0); if (n > 3) t[l] = p[l]; else t[l] = p[l + 1];\n"
+                        "  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n"
+                        "  p[l] = t[l ^ 1]; }\n");
+    assert_int_equal(count(ptx, "bar.sync"), 1);
+    assert_has_not(ptx, "membar");
+    assert_has_not(ptx, "fence");
+    free(ptx);
+    ptx =
+        compile("kernel void k(global int *p) { p[0] = 1;\n"
+                "work_group_barrier(CLK_GLOBAL_MEM_FENCE, memory_scope_device); p[1] = p[2]; }\n");
+    assert_int_equal(count(ptx, "fence.acq_rel.gpu"), 2);
+    assert_int_equal(count(ptx, "bar.sync"), 1);
+    free(ptx);
+    ptx = compile(
+        "kernel void k(global int *p) { p[get_local_id(0)] = work_group_reduce_add(p[0]); }\n");
+    assert_has(ptx, "bar.sync");
+    assert_has(ptx, ".shared .align 128 .b8 __sp_scratch[8192]");
+    free(ptx);
+}
+
+/* --- Atomics -------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *statement;
+    const char *expected[3];
+    const char *without;
+} atomics[] = {
+    {"atomic_add(g, 3);", {"atom.relaxed.gpu.global.add.u32"}, "fence"},
+    {"atomic_inc(l);", {"atom.relaxed.cta.shared.add.u32"}, "fence"},
+    {"atomic_sub(g, *h);", {"atom.relaxed.gpu.global.add.u32", "neg.s32"}, "fence"},
+    {"*h = atomic_cmpxchg(g, 3, 4);", {"atom.relaxed.gpu.global.cas.b32"}, "fence"},
+    {"*h = atomic_xchg(f, 3.0f) > 1;", {"atom.relaxed.gpu.global.exch.b32"}, "fence"},
+    {"atomic_min(g, 3);", {"atom.relaxed.gpu.global.min.s32"}, "fence"},
+    {"atomic_max(u, 3u);", {"atom.relaxed.gpu.global.max.u32"}, "fence"},
+    {"atomic_fetch_add((global atomic_int *)g, 1);",
+     {"fence.sc.gpu", "atom.acquire.gpu.global.add.u32"},
+     "sys"},
+    {"atomic_fetch_add_explicit((global atomic_int *)g, 1, memory_order_relaxed,\n"
+     "memory_scope_all_svm_devices);",
+     {"atom.relaxed.sys.global.add.u32"},
+     "fence"},
+    {"atomic_fetch_or_explicit((global atomic_int *)g, 1, memory_order_acq_rel,\n"
+     "memory_scope_work_group);",
+     {"atom.acq_rel.cta.global.or.b32"},
+     "fence"},
+    {"atomic_fetch_max_explicit((global atomic_ulong *)w, (ulong)1, memory_order_release,\n"
+     "memory_scope_device);",
+     {"atom.release.gpu.global.max.u64"},
+     "fence"},
+    {"*h = atomic_load_explicit((global atomic_int *)g, memory_order_acquire,\n"
+     "memory_scope_all_svm_devices);",
+     {"ld.acquire.sys.global.b32"},
+     "fence"},
+    {"*h = atomic_load((global atomic_int *)g);",
+     {"fence.sc.gpu", "ld.acquire.gpu.global.b32"},
+     "sys"},
+    {"atomic_store_explicit((global atomic_long *)w, 7l, memory_order_release,\n"
+     "memory_scope_work_group);",
+     {"st.release.cta.global.b64"},
+     "fence"},
+    {"atomic_store_explicit((local atomic_int *)l, 7, memory_order_release,\n"
+     "memory_scope_all_svm_devices);",
+     {"st.release.cta.shared.b32"},
+     "fence"},
+    {"int e = 5; *h = atomic_compare_exchange_strong_explicit((global atomic_int *)g, &e, 6,\n"
+     "memory_order_acq_rel, memory_order_relaxed, memory_scope_all_svm_devices);",
+     {"atom.acq_rel.sys.global.cas.b32"},
+     "fence"},
+    {"int e = 5; *h = atomic_compare_exchange_weak_explicit((global atomic_int *)g, &e, 6,\n"
+     "memory_order_release, memory_order_acquire, memory_scope_device);",
+     {"atom.acq_rel.gpu.global.cas.b32"},
+     "fence"},
+    {"atomic_int *x = *h ? (atomic_int *)g : (atomic_int *)l;\n"
+     "atomic_fetch_add_explicit(x, 1, memory_order_relaxed, memory_scope_work_group);",
+     {"atom.relaxed.cta.add.u32"},
+     "fence"},
+    {"*h = atomic_flag_test_and_set_explicit((global atomic_flag *)g, memory_order_acquire,\n"
+     "memory_scope_work_group);",
+     {"atom.acquire.cta.global.exch.b32"},
+     "fence"},
+    {"mem_fence(CLK_LOCAL_MEM_FENCE);", {"fence.acq_rel.cta"}, "gpu"},
+    {"mem_fence(CLK_GLOBAL_MEM_FENCE);", {"fence.acq_rel.gpu"}, ".cta"},
+    {"atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE, memory_order_seq_cst,\n"
+     "memory_scope_all_svm_devices);",
+     {"fence.sc.sys"},
+     "gpu"},
+    {"atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE, memory_order_release,\n"
+     "memory_scope_work_group);",
+     {"fence.acq_rel.cta"},
+     "gpu"},
+};
+
+static void gives_atomics_scope_and_order(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(atomics) / sizeof(atomics[0]); i++) {
+        struct sp_cc_text source = {0};
+        sp_cc_text_format(&source,
+                          "kernel void k(global int *g, local int *l, global uint *u,\n"
+                          "global float *f, global long *w, global int *h) { %s h[1] = 1; }\n",
+                          atomics[i].statement);
+        char *ptx = compile(source.bytes);
+        for (int w = 0; w < 3 && atomics[i].expected[w]; w++) {
+            if (!strstr(ptx, atomics[i].expected[w]))
+                print_message("%s\n", atomics[i].statement);
+            assert_has(ptx, atomics[i].expected[w]);
+        }
+        const char *body = strstr(ptx, ".entry");
+        if (strstr(body, atomics[i].without))
+            print_message("%s\n", atomics[i].statement);
+        assert_has_not(body, atomics[i].without);
+        assert_int_equal(count(ptx, "atom."),
+                         count(atomics[i].expected[0], "atom.") ||
+                             (atomics[i].expected[1] && count(atomics[i].expected[1], "atom.")));
+        free(ptx);
+        sp_cc_text_finish(&source);
+    }
+}
+
+/* --- Address spaces ------------------------------------------------------------------------- */
+
+static void finds_address_spaces(void **state)
+{
+    (void)state;
+    char *ptx = compile("float sum(const float *p) { return p[0] + p[1]; }\n"
+                        "kernel void k(global float *g, local float *l, constant float *c, int i)\n"
+                        "{ float m[2] = {g[2], g[3]}; g[i] = sum(g) + sum(l) + sum(m) + c[i]; }\n");
+    assert_has(ptx, "ld.global.f32");
+    assert_has(ptx, "ld.shared.v2.f32");
+    assert_has_not(ptx, "ld.f32");
+    assert_has_not(ptx, "cvta");
+    free(ptx);
+    ptx = compile("kernel void k(global int *g, local int *l, int i) {\n"
+                  "int *p = i ? (int *)g : (int *)l; *p = 5;\n"
+                  "g[1] = get_fence(p) == CLK_LOCAL_MEM_FENCE;\n"
+                  "local int *q = to_local(p); if (q) g[2] = q[1]; }\n");
+    assert_has(ptx, "st.u32");
+    assert_has(ptx, "isspacep.shared");
+    assert_has(ptx, "cvta.shared");
+    assert_has(ptx, "ld.shared");
+    free(ptx);
+}
+
+static void rewrites_only_address_spaces(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before, *after;
+    } lines[] = {
+        {"%1 = load i32, ptr addrspace(2) %p", "%1 = load i32, ptr addrspace(1) %p"},
+        {"@x = internal addrspace(3) global i32 undef",
+         "@x = internal addrspace(3) global i32 undef"},
+        {"%1 = addrspacecast ptr addrspace(1) %p to ptr addrspace(4)",
+         "%1 = addrspacecast ptr addrspace(1) %p to ptr "},
+        {"%1 = addrspacecast ptr %p to ptr addrspace(4)", "%1 = bitcast ptr %p to ptr "},
+        {"%1 = addrspacecast <2 x ptr addrspace(4)> %p to <2 x ptr>",
+         "%1 = bitcast <2 x ptr > %p to <2 x ptr>"},
+        {"store ptr addrspace(4) addrspacecast (ptr addrspace(3) getelementptr (i8, ptr "
+         "addrspace(3) @t, i64 1) to ptr addrspace(4)), ptr %q",
+         "store ptr  addrspacecast (ptr addrspace(3) getelementptr (i8, ptr addrspace(3) @t, i64 "
+         "1) to ptr ), ptr %q"},
+        {"call void @f(ptr addrspace(4) addrspacecast (ptr @\"a to ptr addrspace(1)\" to ptr "
+         "addrspace(4)))",
+         "call void @f(ptr  bitcast (ptr @\"a to ptr addrspace(1)\" to ptr ))"},
+        {"@s = constant [17 x i8] c\"ptr addrspace(4)\\22\", align 1",
+         "@s = constant [17 x i8] c\"ptr addrspace(4)\\22\", align 1"},
+        {"!1 = !{!\"addrspacecast ptr addrspace(2)\"}",
+         "!1 = !{!\"addrspacecast ptr addrspace(2)\"}"},
+        {"%e = alloca target(\"spirv.Event\"), align 8", "%e = alloca ptr, align 8"},
+        {"; ptr addrspace(4)", "; ptr addrspace(4)"},
+    };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        struct sp_cc_text result = {0};
+        sp_gpu_respace(lines[i].before, &result);
+        assert_string_equal(result.bytes, lines[i].after);
+        sp_cc_text_finish(&result);
+    }
+}
+
+/* --- Options -------------------------------------------------------------------------------- */
+
+static void obeys_options(void **state)
+{
+    (void)state;
+    static const char source[] =
+        "kernel void k(global float *p, float x)\n"
+        "{ p[0] = p[1] / x; p[2] = sqrt(p[3]); p[4] = sin(p[5]); p[6] = pown(p[7], 3); }\n";
+    static const struct {
+        const char *option;
+        const char *expected[3];
+        const char *without;
+    } cases[] = {
+        {"-w", {"div.full.f32", "sqrt.approx.f32", "fma.rn.f32"}, ".rn.ftz"},
+        {"-cl-fp32-correctly-rounded-divide-sqrt", {"div.rn.f32", "sqrt.rn.f32"}, "div.full"},
+        {"-cl-denorms-are-zero", {"div.full.ftz.f32", "fma.rn.ftz.f32"}, "div.full.f32"},
+        {"-cl-fast-relaxed-math", {"div.approx.f32", "sin.approx", "sqrt.approx"}, "div.full"},
+        {"-cl-opt-disable", {"div.full.f32", "sqrt.approx.f32"}, ".rn.ftz"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *options[] = {"-cl-std=CL3.0", cases[i].option, NULL};
+        char *ptx = compile_with(source, NULL, options);
+        for (int w = 0; w < 3 && cases[i].expected[w]; w++)
+            assert_has(ptx, cases[i].expected[w]);
+        assert_has_not(ptx, cases[i].without);
+        free(ptx);
+    }
+}
+
+static void refuses_other_targets(void **state)
+{
+    (void)state;
+    static const char *const targets[] = {"nvptx64:sm_35", "nvptx64:sm_", "amdgcn:gfx90a", "x"};
+    struct program program;
+    program_init(&program, "kernel void k(global int *p) { p[0] = 1; }\n", version_3);
+    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+        struct sp_cc_text ptx = {0}, log = {0};
+        assert_int_equal(try_ptx(&program, targets[i], NULL, NULL, &ptx, &log), SP_CC_BAD_REQUEST);
+        assert_has(log.bytes, targets[i]);
+        assert_has(log.bytes, "nvptx64:sm_70");
+        sp_cc_text_finish(&ptx);
+        sp_cc_text_finish(&log);
+    }
+    /* A GPU that LLVM does not know yet runs code for the newest that it knows. */
+    struct sp_cc_text ptx = {0}, log = {0};
+    assert_int_equal(try_ptx(&program, "nvptx64:sm_120", NULL, NULL, &ptx, &log), SP_CC_OK);
+    assert_has(ptx.bytes, ".target sm_90");
+    sp_cc_text_finish(&ptx);
+    sp_cc_text_finish(&log);
+    program_finish(&program);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rewrites_only_address_spaces),
+        cmocka_unit_test(reads_arguments_at_their_offsets),
+        cmocka_unit_test(knows_required_sizes),
+        cmocka_unit_test(ends_work_items_outside),
+        cmocka_unit_test(writes_initial_values),
+        cmocka_unit_test(prints),
+        cmocka_unit_test(places_local_variables),
+        cmocka_unit_test(keeps_barriers),
+        cmocka_unit_test(gives_atomics_scope_and_order),
+        cmocka_unit_test(finds_address_spaces),
+        cmocka_unit_test(obeys_options),
+        cmocka_unit_test(refuses_other_targets),
+        cmocka_unit_test(takes_hard_kernels),
+        cmocka_unit_test(takes_the_benchmark),
+        cmocka_unit_test(takes_math),
+        cmocka_unit_test(takes_integer),
+        cmocka_unit_test(takes_float),
+        cmocka_unit_test(takes_convert),
+        cmocka_unit_test(takes_memory),
+        cmocka_unit_test(takes_group),
+    };
+    if (!find_ptxas())
+        print_message("no ptxas here: the PTX is looked at, not assembled\n");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
