@@ -2,8 +2,7 @@
  *
  * half_ may be off by 8192 ulp, and native_ by what the implementation likes. On a CPU the full
  * functions are vector code in most kernels, and quick; so these are the same, save where a shorter
- * formula is at hand. A GPU has instructions for native_ (target.h); of half_, those functions are
- * native_ which keep the limit everywhere when made of such instructions.
+ * formula is at hand. A GPU has instructions for native_ (target.h).
  */
 #include "math.h"
 #include "target.h"
@@ -30,23 +29,23 @@ NATIVE_1(sin)
 NATIVE_1(sqrt)
 NATIVE_1(tan)
 
-#define HALF_1(name, same)                                                                         \
+#define HALF_1(name)                                                                               \
     float OVERLOAD half_##name(float x)                                                            \
     {                                                                                              \
-        return same(x);                                                                            \
+        return name(x);                                                                            \
     }                                                                                              \
     VECTORS_1(half_##name, float, float)
-HALF_1(cos, cos)
-HALF_1(exp, native_exp)
-HALF_1(exp10, native_exp10)
-HALF_1(exp2, native_exp2)
-HALF_1(log, log)
-HALF_1(log10, log10)
-HALF_1(log2, log2)
-HALF_1(rsqrt, rsqrt)
-HALF_1(sin, sin)
-HALF_1(sqrt, sqrt)
-HALF_1(tan, tan)
+HALF_1(cos)
+HALF_1(exp)
+HALF_1(exp10)
+HALF_1(exp2)
+HALF_1(log)
+HALF_1(log10)
+HALF_1(log2)
+HALF_1(rsqrt)
+HALF_1(sin)
+HALF_1(sqrt)
+HALF_1(tan)
 
 #define QUOTIENTS(n, T)                                                                            \
     T##n OVERLOAD half_divide(T##n x, T##n y)                                                      \

@@ -1,6 +1,6 @@
 /* Float functions made of the GPU's approximations (PTX ISA: ex2.approx, lg2.approx, rsqrt.approx,
- * sin.approx, ...): those that kernels spend their time in. tests/unit/nvptx measures their
- * errors, against OpenCL's limits (OpenCL C 3.0, 7.4).
+ * sin.approx, ...): those that kernels spend their time in. tests/unit/kernels (math_nvptx)
+ * measures their errors, against OpenCL's limits (OpenCL C 3.0, 7.4).
  *
  * Sine, cosine, tangent: x = k pi/2 + r. For |x| < 2^16 in three steps of fma with pi/2 in three
  * parts; the first is exact. Larger x are multiplied as integers with the bits of 2/pi that

@@ -7,6 +7,7 @@
 
 #include "compiler/cc/describe.h"
 #include "compiler/cc/division.h"
+#include "compiler/cc/gpu/conversions.h"
 #include "compiler/cc/layout.h"
 #include "compiler/cc/module.h"
 #include "compiler/cc/replaceable.h"
@@ -397,6 +398,8 @@ enum sp_cc_status sp_cc_make_library(const struct sp_cc_strings *inputs, const c
     for (LLVMValueRef v = LLVMGetFirstGlobal(library); v; v = LLVMGetNextGlobal(v))
         if (is_strong(v))
             LLVMSetLinkage(v, LLVMLinkOnceODRLinkage);
+    if (!strncmp(LLVMGetTarget(library), "nvptx", 5))
+        sp_gpu_saturate_conversions(library);
     sp_cc_module_write(library, &bitcode);
     if (sp_cc_write_file(output, bitcode.bytes, bitcode.size)) {
         sp_cc_text_format(log, "error: %s cannot be written\n", output);

@@ -23,6 +23,12 @@ struct harness {
 };
 
 #define LIBM_PREFIX "__sp_libm_"
+#define TARGET_PREFIX "__sp_target_"
+#define GPU_PREFIX "llvm.nvvm."
+
+/* The test is of correct rounding, which this function gives up where it need not be
+ * (docs/nvptx.md). */
+#define NOT_ROUNDED TARGET_PREFIX "sqrtf"
 
 static _Noreturn void fail(const char *what, const char *detail)
 {
@@ -88,6 +94,103 @@ static int is_private(const void *pointer)
 {
     return pointer == harness_private;
 }
+
+/* Instructions of a GPU. Those whose errors OpenCL limits are computed exactly, then moved by
+ * `ulps` up or down, which the operand decides: with the rounding that is what NVIDIA gives as the
+ * largest error ("CUDA C++ Programming Guide", mathematical functions: exp2f 2 ulp, rsqrtf 2, and 1
+ * for the reciprocal). ftz: subnormal numbers are zero. */
+static float off_by(double exact, double ulps, float operand)
+{
+    uint32_t bits;
+    memcpy(&bits, &operand, sizeof(bits));
+    float rounded = fabsf((float)exact);
+    if (isnan(exact) || rounded == 0 || isinf(rounded))
+        return (float)exact;
+    double ulp = (double)rounded - (double)nextafterf(rounded, 0);
+    return (float)(exact + ((bits * 0x9E3779B9u) >> 31 ? ulps : -ulps) * ulp);
+}
+
+static float flushed(float x)
+{
+    return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
+}
+
+static float gpu_ex2(float x)
+{
+    return flushed(off_by(exp2((double)flushed(x)), 1.5, x));
+}
+
+static float gpu_rcp(float x)
+{
+    return flushed(off_by(1 / (double)flushed(x), 0.5, x));
+}
+
+static float gpu_rsqrt(float x)
+{
+    return off_by(1 / sqrt((double)x), 1.5, x);
+}
+
+static float gpu_rsqrt_flushed(float x)
+{
+    return gpu_rsqrt(flushed(x));
+}
+
+static float gpu_sqrt(float x)
+{
+    return off_by(sqrt((double)x), 0.5, x);
+}
+
+static float gpu_lg2(float x)
+{
+    return (float)log2((double)flushed(x));
+}
+
+static float gpu_sin(float x)
+{
+    return (float)sin((double)x);
+}
+
+static float gpu_cos(float x)
+{
+    return (float)cos((double)x);
+}
+
+static float gpu_div(float x, float y)
+{
+    return flushed(flushed(x) / flushed(y));
+}
+
+/* Conversions saturate, and take NaN for 0. */
+#define CONVERSION(name, from, to, least, most)                                                    \
+    static to name(from x)                                                                         \
+    {                                                                                              \
+        if (isnan(x))                                                                              \
+            return 0;                                                                              \
+        return x <= (from)least ? least : x >= (from)most ? most : (to)x;                          \
+    }
+CONVERSION(gpu_f2i, float, int32_t, INT32_MIN, INT32_MAX)
+CONVERSION(gpu_f2ui, float, uint32_t, 0, UINT32_MAX)
+CONVERSION(gpu_f2ll, float, int64_t, INT64_MIN, INT64_MAX)
+CONVERSION(gpu_f2ull, float, uint64_t, 0, UINT64_MAX)
+CONVERSION(gpu_d2i, double, int32_t, INT32_MIN, INT32_MAX)
+CONVERSION(gpu_d2ui, double, uint32_t, 0, UINT32_MAX)
+CONVERSION(gpu_d2ll, double, int64_t, INT64_MIN, INT64_MAX)
+CONVERSION(gpu_d2ull, double, uint64_t, 0, UINT64_MAX)
+
+static const struct {
+    const char *name; /* after GPU_PREFIX */
+    void *address;
+} instructions[] = {
+    {"ex2.approx.ftz.f", (void *)gpu_ex2}, {"rcp.approx.ftz.f", (void *)gpu_rcp},
+    {"rsqrt.approx.f", (void *)gpu_rsqrt}, {"rsqrt.approx.ftz.f", (void *)gpu_rsqrt_flushed},
+    {"sqrt.approx.f", (void *)gpu_sqrt},   {"sqrt.approx.ftz.f", (void *)gpu_sqrt},
+    {"lg2.approx.ftz.f", (void *)gpu_lg2}, {"sin.approx.ftz.f", (void *)gpu_sin},
+    {"cos.approx.ftz.f", (void *)gpu_cos}, {"div.approx.ftz.f", (void *)gpu_div},
+    {"f2i.rz", (void *)gpu_f2i},           {"f2ui.rz", (void *)gpu_f2ui},
+    {"f2ll.rz", (void *)gpu_f2ll},         {"f2ull.rz", (void *)gpu_f2ull},
+    {"d2i.rz", (void *)gpu_d2i},           {"d2ui.rz", (void *)gpu_d2ui},
+    {"d2ll.rz", (void *)gpu_d2ll},         {"d2ull.rz", (void *)gpu_d2ull},
+};
 
 #define ENTRIES(name)                                                                              \
     {"__sp_" #name "_0", (void *)name##_0}, {"__sp_" #name "_1", (void *)name##_1},                \
@@ -183,8 +286,57 @@ static void adapt_to_host(LLVMModuleRef module)
     }
 }
 
-struct harness *harness_create(const char *bitcode_path)
+/* A declaration under the function's name, used where the function was. */
+static LLVMValueRef put_declaration(LLVMModuleRef module, LLVMValueRef function, const char *name)
 {
+    LLVMSetValueName2(function, "replaced", 8);
+    LLVMValueRef other = LLVMAddFunction(module, name, LLVMGlobalGetValueType(function));
+    LLVMReplaceAllUsesWith(function, other);
+    return other;
+}
+
+/* What is still open, or may be replaced, comes from a GPU's library. */
+static void link_target(LLVMContextRef context, LLVMModuleRef module, const char *path)
+{
+    LLVMModuleRef library = parse(context, path, true);
+    LLVMValueRef next;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = next) {
+        next = LLVMGetNextFunction(f);
+        char *name = strdup(LLVMGetValueName(f));
+        LLVMValueRef own = LLVMGetNamedFunction(library, name);
+        if (!strncmp(name, TARGET_PREFIX, strlen(TARGET_PREFIX)) && !LLVMIsDeclaration(f) && own &&
+            !LLVMIsDeclaration(own) && strcmp(name, NOT_ROUNDED)) {
+            put_declaration(module, f, name);
+            LLVMSetLinkage(f, LLVMInternalLinkage);
+        }
+        free(name);
+    }
+    LLVMSetTarget(library, LLVMGetTarget(module));
+    LLVMSetDataLayout(library, LLVMGetDataLayoutStr(module));
+    if (LLVMLinkModules2(module, library))
+        fail(path, "linking failed");
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        LLVMRemoveStringAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                         "target-cpu", 10);
+}
+
+static void *find_instruction(const char *name)
+{
+    if (strncmp(name, GPU_PREFIX, strlen(GPU_PREFIX)))
+        return NULL;
+    for (size_t i = 0; i < sizeof(instructions) / sizeof(instructions[0]); i++)
+        if (!strcmp(name + strlen(GPU_PREFIX), instructions[i].name))
+            return instructions[i].address;
+    fail("no stand-in for", name);
+}
+
+struct harness *harness_create(const char *bitcode_path, const char *target_library)
+{
+    struct {
+        LLVMValueRef function;
+        void *address;
+    } mapped[sizeof(instructions) / sizeof(instructions[0])];
+    size_t num_mapped = 0;
     LLVMLinkInMCJIT();
     LLVMInitializeNativeTarget();
     LLVMInitializeNativeAsmPrinter();
@@ -193,6 +345,8 @@ struct harness *harness_create(const char *bitcode_path)
     LLVMModuleRef module = parse(harness->context, bitcode_path, false);
     if (LLVMLinkModules2(module, parse(harness->context, SP_TEST_CPU_BC, true)))
         fail(bitcode_path, "linking failed");
+    if (target_library)
+        link_target(harness->context, module, target_library);
 
     char *triple = LLVMGetDefaultTargetTriple();
     char *cpu = LLVMGetHostCPUName();
@@ -208,6 +362,16 @@ struct harness *harness_create(const char *bitcode_path)
     LLVMSetModuleDataLayout(module, layout);
     LLVMSetTarget(module, triple);
     adapt_to_host(module);
+    LLVMValueRef next;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = next) {
+        next = LLVMGetNextFunction(f);
+        void *address = LLVMIsDeclaration(f) ? find_instruction(LLVMGetValueName(f)) : NULL;
+        if (!address)
+            continue;
+        mapped[num_mapped].function = put_declaration(module, f, "gpu_instruction");
+        mapped[num_mapped++].address = address;
+        LLVMDeleteFunction(f);
+    }
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
         if (LLVMIsDeclaration(f))
             continue;
@@ -241,6 +405,8 @@ struct harness *harness_create(const char *bitcode_path)
         if (f)
             LLVMAddGlobalMapping(harness->engine, f, stand_ins[i].address);
     }
+    for (size_t i = 0; i < num_mapped; i++)
+        LLVMAddGlobalMapping(harness->engine, mapped[i].function, mapped[i].address);
     LLVMDisposeTargetData(layout);
     LLVMDisposeTargetMachine(machine);
     LLVMDisposeMessage(triple);

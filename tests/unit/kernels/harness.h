@@ -14,8 +14,10 @@
 
 struct harness;
 
-/* Loads a test's bitcode; ends the program with a message if that fails. */
-struct harness *harness_create(const char *bitcode_path);
+/* Loads a test's bitcode; ends the program with a message if that fails. With the library of a GPU
+ * (a path, or NULL) its functions take the place of libm and of what it may replace, and the
+ * GPU's instructions are computed here, wrong by as much as the GPU's may be. */
+struct harness *harness_create(const char *bitcode_path, const char *target_library);
 void harness_destroy(struct harness *harness);
 
 /* The address of a function of the test, which must exist. Cast it to the right type. */

@@ -26,7 +26,7 @@ static const double special[] = {0.0,       -0.0,         1,       -1,       0.5
 static int set_up(void **state)
 {
     (void)state;
-    harness = harness_create(SP_TEST_BITCODE);
+    harness = harness_create(SP_TEST_BITCODE, NULL);
     uint64_t random = 17;
     for (size_t i = 0; i < COUNT; i++) {
         bool pair = i < SPECIALS * SPECIALS;

@@ -15,7 +15,7 @@ static struct harness *harness;
 static int set_up(void **state)
 {
     (void)state;
-    harness = harness_create(SP_TEST_BITCODE);
+    harness = harness_create(SP_TEST_BITCODE, NULL);
     return 0;
 }
 

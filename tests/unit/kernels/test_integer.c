@@ -34,7 +34,7 @@ static uint64_t sample(uint64_t *state)
 static int set_up(void **state)
 {
     (void)state;
-    harness = harness_create(SP_TEST_BITCODE);
+    harness = harness_create(SP_TEST_BITCODE, NULL);
     return 0;
 }
 

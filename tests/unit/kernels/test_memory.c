@@ -26,7 +26,7 @@ static const struct {
 static int set_up(void **state)
 {
     (void)state;
-    harness = harness_create(SP_TEST_BITCODE);
+    harness = harness_create(SP_TEST_BITCODE, NULL);
     return 0;
 }
 

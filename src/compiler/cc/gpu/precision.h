@@ -4,7 +4,8 @@
 
 #include "compiler/cc/ir.h"
 
-/* Replaces them in a function by the hardware's quicker ones. flush: subnormal numbers count as zero
+/* Replaces them in a function by the hardware's quicker ones. flush: subnormal numbers count as
+ * zero
  * (-cl-denorms-are-zero). */
 void sp_gpu_relax_divisions(LLVMModuleRef module, LLVMValueRef function, bool flush);
 
