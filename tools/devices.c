@@ -1,6 +1,12 @@
 /* samepage devices: what a program would find on this machine, with this environment. */
 #include <inttypes.h>
+#include <limits.h>
+#include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "device/driver.h"
 #include "runtime/context.h"
@@ -42,6 +48,41 @@ static void print_levels(uint32_t levels)
     printf("%s\n", *separator ? "" : "none");
 }
 
+/* The library finds its parts beside itself, and this program lies elsewhere: in the build tree,
+ * and where it is installed. */
+static void find_device_program(void)
+{
+    static const char *const folders[] = {"../lib", SP_TOOL_TO_PARTS};
+    char self[PATH_MAX], path[2 * PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length < 0)
+        return;
+    self[length] = 0;
+    char *slash = strrchr(self, '/');
+    for (size_t i = 0; slash && i < sizeof folders / sizeof folders[0]; i++) {
+        snprintf(path, sizeof path, "%.*s/%s/samepage-device", (int)(slash - self), self,
+                 folders[i]);
+        if (access(path, X_OK) == 0) {
+            setenv("SAMEPAGE_DEVICE_PROGRAM", path, 0);
+            return;
+        }
+    }
+}
+
+/* What the kernel's graphics devices are: asked of samepage-device, since this process, as an
+ * application's, loads no library for that. */
+static void print_drm_nodes(void)
+{
+    char *program = getenv("SAMEPAGE_DEVICE_PROGRAM");
+    char *arguments[] = {program, "--drm-nodes", NULL};
+    pid_t process;
+    int status = 1;
+    fflush(stdout);
+    if (!program || posix_spawn(&process, program, NULL, NULL, arguments, environ) ||
+        waitpid(process, &status, 0) != process || status != 0)
+        printf("DRM             not known: samepage-device cannot be run\n");
+}
+
 int tool_devices(int argc, char **argv)
 {
     char text[32];
@@ -49,6 +90,7 @@ int tool_devices(int argc, char **argv)
         fprintf(stderr, "samepage devices: takes no arguments, and got '%s'\n", argv[1]);
         return 2;
     }
+    find_device_program();
     cl_platform_id platform = sp_platform_get();
     if (!platform) {
         fputs("samepage devices: there is not enough memory to open the platform\n", stderr);
@@ -64,8 +106,7 @@ int tool_devices(int argc, char **argv)
         printf("   driver         %s%s\n", info->driver_name,
                info->own_memory ? ", in a process of its own" : ", in the application's process");
         printf("   compute units  %u\n", info->compute_units);
-        printf("   memory         %s%s\n",
-               size_text(info->global_memory_bytes, text, sizeof text),
+        printf("   memory         %s%s\n", size_text(info->global_memory_bytes, text, sizeof text),
                info->own_memory ? " of its own" : ", the host's");
         printf("   shared memory  ");
         print_levels(info->svm_levels);
@@ -74,5 +115,6 @@ int tool_devices(int argc, char **argv)
            size_text(bytes, text, sizeof text));
     printf("host watching   %s\n", sp_hostwatch_name(sp_hostwatch_init()));
     printf("checking mode   %s\n", sp_check_ability());
+    print_drm_nodes();
     return 0;
 }

@@ -115,7 +115,7 @@ static bool read_word(struct sp_selection *selection, const char *word)
         return set_memory(selection, word + 4);
     if (!strncmp(word, "threads=", 8))
         return set_threads(selection, word + 8);
-    if (!strcmp(word, "parts"))
+    if (!strcmp(word, "parts") || (!strncmp(word, "drm=", 4) && word[4]))
         return set_source(selection, word);
     return false;
 }
@@ -133,7 +133,8 @@ void sp_selection_parse(const char *text, struct sp_selection *selection)
             fprintf(stderr,
                     "samepage: '%.*s' in SAMEPAGE_DEVICES is not understood and is ignored; it "
                     "takes cpu, cuda, cuda:N, virtual or virtual:N (at most %u in all), and after "
-                    "virtual ones mem=N[K|M|G] (at least 4M), threads=N and parts.\n",
+                    "virtual ones mem=N[K|M|G] (at least 4M), threads=N, parts, and drm=DRIVER "
+                    "or drm=PATH.\n",
                     (int)length, text, SP_MAX_CLIENT_DEVICES);
         text += length + (text[length] == ',');
     }

@@ -72,7 +72,8 @@ static void expect(cl_uint *p, cl_uint value)
 
 int main(void)
 {
-    setenv("SAMEPAGE_DEVICES", "cpu,virtual:2,mem=64M", 1);
+    const char *others = getenv("SAMEPAGE_TEST_DEVICES");
+    setenv("SAMEPAGE_DEVICES", others ? others : "cpu,virtual:2,mem=64M", 1);
     cl_uint num_devices = 0, zero = 0;
     cl_int error, status = 0;
     REQUIRE_CL(clGetDeviceIDs(check_platform(), CL_DEVICE_TYPE_ALL, 3, devices, &num_devices));

@@ -27,6 +27,8 @@ struct sp_buffers {
 
     /* What is still mapped, or open as a file, stays whole. */
     void (*destroy)(uint32_t buffer);
+
+    uint64_t max_bytes; /* of one buffer: whole granules */
 };
 
 /* What a backend works with; lives as long as the process. */

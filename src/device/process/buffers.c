@@ -8,6 +8,9 @@
 #include "device/process/process.h"
 #include "util/alloc.h"
 
+/* As low as the limits of GPUs are, so that bindings of several buffers are tried, too. */
+#define MAX_BYTES (UINT64_C(2) << 30)
+
 static uint32_t last_number;
 
 static int create(uint64_t bytes, uint32_t *buffer, int *file)
@@ -34,4 +37,5 @@ static void destroy(uint32_t buffer)
     (void)buffer; /* its pages go with the last mapping */
 }
 
-const struct sp_buffers sp_memory_file_buffers = {.create = create, .destroy = destroy};
+const struct sp_buffers sp_memory_file_buffers = {
+    .create = create, .destroy = destroy, .max_bytes = MAX_BYTES};

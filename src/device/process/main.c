@@ -1,6 +1,7 @@
 /* samepage-device: the process of one device with memory of its own (docs/device-process.md).
  *
  *     samepage-device START BYTES BACKEND      (hexadecimal: the window)
+ *     samepage-device --drm-nodes              (for `samepage devices`)
  *
  * Started by the library, never by hand. The main thread reserves the window before anything else
  * can lie there, says hello, starts the loop and the watcher, and is then the control thread: it
@@ -144,6 +145,8 @@ static int choose_buffers(const char *memory)
 {
     if (!strcmp(memory, "parts"))
         process.setup.buffers = &sp_memory_file_buffers;
+    else if (!strncmp(memory, "drm=", 4))
+        return sp_drm_choose(memory + 4, &process.setup.buffers);
     else if (*memory)
         return -ENODEV;
     return 0;
@@ -282,6 +285,8 @@ int main(int argc, char **argv)
 {
     int socket = SP_SPAWN_CONTROL_FD;
     struct stat status;
+    if (argc == 2 && !strcmp(argv[1], "--drm-nodes"))
+        return sp_drm_print_nodes();
     if (argc != 4 || fstat(socket, &status) || !S_ISSOCK(status.st_mode)) {
         fprintf(stderr,
                 "samepage-device %s: the process of one OpenCL device of Samepage. The library "

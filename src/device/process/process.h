@@ -2,6 +2,7 @@
  *
  * main.c   starts: window, hello, threads; then serves messages
  * loop.c   takes commands from the ring, and writes completions
+ * drm/       the kernel's graphics devices, as a source of memory
  * buffers.c  memory for a device that exports each binding alone
  * peers.c  what this device exports, and what is known of the memory of others
  * fault.c  what happens when the application ends, or this process crashes
@@ -26,6 +27,15 @@ void *sp_loop_set_code(uint32_t slot, void *code);
 
 /* Each buffer is a memory file. */
 extern const struct sp_buffers sp_memory_file_buffers;
+
+/* drm/ */
+
+/* Buffers from a DRM device: `name` is its driver, or the path of one of its nodes. 0, or a
+ * negative errno, of which stderr says why. */
+int sp_drm_choose(const char *name, const struct sp_buffers **chosen);
+
+/* Prints what DRM devices there are; the process's exit status. */
+int sp_drm_print_nodes(void);
 
 /* peers.c */
 

@@ -69,9 +69,10 @@ void await_next_process(struct sp_device *device)
 void set_up_devices(const char *selection)
 {
     const char *memory = getenv("SAMEPAGE_TEST_MEMORY");
+    const char *others = getenv("SAMEPAGE_TEST_DEVICES");
     char text[256];
     snprintf(text, sizeof text, "%s%s%s", selection, memory ? "," : "", memory ? memory : "");
-    setenv("SAMEPAGE_DEVICES", text, 1);
+    setenv("SAMEPAGE_DEVICES", others ? others : text, 1);
     if (sp_window_init() || sp_client_driver.probe(&devices, &num_devices)) {
         fprintf(stderr, "no devices\n");
         exit(1);

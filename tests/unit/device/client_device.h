@@ -20,8 +20,8 @@ struct gated {
     atomic_uint *left; /* counted down at the end; may be NULL */
 };
 
-/* The window, and the devices that `selection` names, with what SAMEPAGE_TEST_MEMORY adds for all.
- */
+/* The window, and the devices that `selection` names, with what SAMEPAGE_TEST_MEMORY adds for all;
+ * or in their place those of SAMEPAGE_TEST_DEVICES. */
 void set_up_devices(const char *selection);
 extern struct sp_device **devices;
 extern unsigned num_devices;

@@ -131,34 +131,64 @@ static void destroy_buffers(uint64_t first, uint64_t end)
     }
 }
 
-/* Memory of the device at whole granules that are not bound. */
-static int bind_private(uint64_t first, uint64_t end)
+/* One buffer at whole granules that are not bound. */
+static int bind_buffer(uint64_t first, uint64_t end)
 {
     unsigned char *at = memory.setup.window + first * SP_GRANULE_BYTES;
     uint64_t bytes = (end - first) * SP_GRANULE_BYTES;
-    const struct sp_buffers *buffers = memory.setup.buffers;
-    off_t offset = (off_t)(first * SP_GRANULE_BYTES);
-    uint32_t buffer = 0;
-    int file = memory.file, error = 0;
-    if (buffers) {
-        error = buffers->create(bytes, &buffer, &file);
-        if (error)
-            return error;
-        offset = 0;
-    }
-    if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file,
-             offset) == MAP_FAILED) {
+    uint32_t buffer;
+    int file;
+    int error = memory.setup.buffers->create(bytes, &buffer, &file);
+    if (error)
+        return error;
+    if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file, 0) ==
+        MAP_FAILED) {
+        memory.setup.buffers->destroy(buffer);
         error = -ENOMEM;
-        if (buffers)
-            buffers->destroy(buffer);
-    } else if (buffers) {
+    } else {
         for (uint64_t i = first; i < end; i++)
             memory.buffers[i] = buffer;
         sp_process_export((uintptr_t)at, bytes, file);
     }
-    if (buffers)
-        close(file);
+    close(file);
     return error;
+}
+
+/* Memory of the device at whole granules that are not bound. After an error some of it may be
+ * there, but where the memory is a file. */
+static int bind_private(uint64_t first, uint64_t end)
+{
+    int error = 0;
+    if (memory.setup.buffers) {
+        uint64_t most = memory.setup.buffers->max_bytes / SP_GRANULE_BYTES;
+        for (uint64_t next; first < end && !error; first = next) {
+            next = end - first > most ? first + most : end;
+            error = bind_buffer(first, next);
+        }
+        return error;
+    }
+    off_t offset = (off_t)(first * SP_GRANULE_BYTES);
+    if (mmap(memory.setup.window + offset, (end - first) * SP_GRANULE_BYTES, PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_NORESERVE | MAP_FIXED, memory.file, offset) == MAP_FAILED)
+        return -ENOMEM;
+    return 0;
+}
+
+/* Makes whole granules inaccessible, and gives up what memory of the device was there. */
+static int take_away(uint64_t first, uint64_t end, bool was_private)
+{
+    uint64_t start = (uintptr_t)memory.setup.window + first * SP_GRANULE_BYTES;
+    uint64_t bytes = (end - first) * SP_GRANULE_BYTES;
+    if (mmap((void *)(uintptr_t)start, bytes, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+        return -ENOMEM;
+    if (!was_private)
+        return 0;
+    if (!memory.buffers)
+        return punch(first, end);
+    sp_process_unexport(start, bytes);
+    destroy_buffers(first, end);
+    return 0;
 }
 
 int sp_virtual_memory_bind(uint64_t start, uint64_t bytes, bool is_home)
@@ -179,8 +209,10 @@ int sp_virtual_memory_bind(uint64_t start, uint64_t bytes, bool is_home)
     else if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
                   memory.setup.host_file, (off_t)(first * SP_GRANULE_BYTES)) == MAP_FAILED)
         error = -ENOMEM;
-    if (error)
+    if (error) {
+        take_away(first, end, !is_home);
         return error;
+    }
     madvise(at, bytes, MADV_HUGEPAGE); /* a wish */
     sp_virtual_reach_bound(end);
     memory.used += wanted;
@@ -194,19 +226,10 @@ int sp_virtual_memory_unbind(uint64_t start, uint64_t bytes)
     if (!sp_virtual_whole_granules(start, bytes, &first, &end) ||
         (memory.buffers && (cuts_buffer(first) || cuts_buffer(end))))
         return -EINVAL;
-    if (mmap(memory.setup.window + first * SP_GRANULE_BYTES, bytes, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
-        return -ENOMEM;
     uint64_t before = count_private(first, end);
     memory.used -= before;
     memset(memory.states + first, UNBOUND, end - first);
-    if (!before)
-        return 0;
-    if (!memory.buffers)
-        return punch(first, end);
-    sp_process_unexport(start, bytes);
-    destroy_buffers(first, end);
-    return 0;
+    return take_away(first, end, before);
 }
 
 void sp_virtual_memory_end_use(const struct sp_command *transfer)
