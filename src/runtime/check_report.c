@@ -1,14 +1,15 @@
-/* See check_report.h. Findings are put in a list by whoever finds; a thread of its own takes them out, puts them
- * into words and calls the application. Each is told once: the same kind from the same place in the program.
+/* See check_report.h. Findings are put in a list by whoever finds; a thread of its own takes them
+ * out, puts them into words and calls the application. Each is told once: the same kind from the
+ * same place in the program.
  *
- * Who touched waits until the words are written: so the code at fault is still loaded when its name is looked up,
- * and where the program is to stop, it stops there. That thread may hold any lock of the application's and of the
- * C library's: so text is written with write and not with stdio, the application's callback comes only after the
- * wait, and the wait is limited.
+ * Who touched waits until the words are written: so the code at fault is still loaded when its name
+ * is looked up, and where the program is to stop, it stops there. That thread may hold any lock of
+ * the application's and of the C library's: so text is written with write and not with stdio, the
+ * application's callback comes only after the wait, and the wait is limited.
  *
- * Locks: one for the list, taken last; one for the contexts, held while a context's callback is called, so that
- * the context does not end meanwhile. Contexts end on the callback thread where the mode is on, never inside a
- * callback.
+ * Locks: one for the list, taken last; one for the contexts, held while a context's callback is
+ * called, so that the context does not end meanwhile. Contexts end on the callback thread where the
+ * mode is on, never inside a callback.
  */
 #include "runtime/check_report.h"
 
@@ -36,8 +37,9 @@
 #define TEXT_BYTES 2048u
 #define PLACE_BYTES 512u
 
-/* How long who touched waits for the words, the end of the process for what was found just before, and a stop for
- * the application's callback, which may need a lock that the stopped thread holds. */
+/* How long who touched waits for the words, the end of the process for what was found just before,
+ * and a stop for the application's callback, which may need a lock that the stopped thread holds.
+ */
 #define LAST_SECONDS 3
 
 struct waiting {
@@ -59,7 +61,7 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t moved;
     struct waiting *first, *last;
-    unsigned num_waiting; /* listed, or being told */
+    unsigned num_waiting;            /* listed, or being told */
     uint64_t num_noted, num_written; /* ever */
     struct keys noted;
     struct keys told; /* the thread's own */
@@ -72,7 +74,7 @@ static struct {
 /* Initial-exec: as in device/cpu/pool.c. */
 static _Thread_local __attribute__((tls_model("initial-exec"))) bool is_teller;
 
-/* --- Once ------------------------------------------------------------------------------------------ */
+/* --- Once ------------------------------------------------------------------------------------- */
 
 /* Adds a key: false where it was there. What does not fit any more counts as known. */
 static bool add_key(struct keys *keys, struct key key)
@@ -101,7 +103,7 @@ static struct key rough_key(const struct sp_finding *finding)
     if (finding->actor.what[0]) {
         key.first = (uintptr_t)finding->actor.site ^ hash_name(finding->actor.kernel);
         key.second = finding->kind == SP_FINDING_AT_ONCE ? (uintptr_t)finding->other.site
-                                                         : (uintptr_t)finding->allocated_at;
+                                                         : (uintptr_t)finding->region.allocated_at;
     }
     if (finding->instruction) {
         key.first = finding->instruction;
@@ -152,7 +154,7 @@ static bool note_finding(const struct sp_finding *finding)
     return is_new && sp_check_aborts;
 }
 
-/* --- Words ----------------------------------------------------------------------------------------- */
+/* --- Words ------------------------------------------------------------------------------------ */
 
 struct text {
     char bytes[TEXT_BYTES];
@@ -184,25 +186,25 @@ static void add_place(struct text *text, const char *before, const void *address
 
 static bool is_buffer(const struct sp_finding *finding)
 {
-    return finding->flags & SP_REGION_IS_BUFFER;
+    return finding->region.flags & SP_REGION_IS_BUFFER;
 }
 
 static void add_region(struct text *text, const struct sp_finding *finding)
 {
-    size_t offset = finding->address - finding->start;
+    size_t offset = finding->address - finding->region.start;
     add(text, "\n    where: ");
     if (finding->kind == SP_FINDING_AT_ONCE)
         add(text, "from byte %zu of", offset);
-    else if (offset < finding->bytes)
+    else if (offset < finding->region.bytes)
         add(text, "address %#zx, byte %zu of", (size_t)finding->address, offset);
     else
         add(text, "address %#zx, %zu bytes behind the end of", (size_t)finding->address,
-            offset - finding->bytes);
+            offset - finding->region.bytes);
     add(text, " the %s of %zu bytes at %#zx", is_buffer(finding) ? "buffer" : "SVM allocation",
-        finding->bytes, (size_t)finding->start);
+        finding->region.bytes, (size_t)finding->region.start);
     add_place(text, is_buffer(finding) ? ", created in " : ", allocated in ",
-              finding->allocated_at);
-    add_place(text, ", freed in ", finding->freed_at);
+              finding->region.allocated_at);
+    add_place(text, ", freed in ", finding->region.freed_at);
 }
 
 static void add_actor(struct text *text, const struct sp_finding_actor *actor)
@@ -223,14 +225,16 @@ static const char *fix_for(const struct sp_finding *finding)
     switch (finding->kind) {
     case SP_FINDING_UNMAPPED:
         if (finding->is_write)
-            return buffer ? "map the buffer with clEnqueueMapBuffer and CL_MAP_WRITE before writing, "
-                            "and unmap it before a command uses it"
-                          : "map the memory with clEnqueueSVMMap and CL_MAP_WRITE before writing, and "
-                            "unmap it before a command uses it";
-        return buffer ? "map the buffer with clEnqueueMapBuffer and CL_MAP_READ, and wait for that, "
-                        "before reading"
-                      : "map the memory with clEnqueueSVMMap and CL_MAP_READ, and wait for that, "
-                        "before reading";
+            return buffer
+                       ? "map the buffer with clEnqueueMapBuffer and CL_MAP_WRITE before writing, "
+                         "and unmap it before a command uses it"
+                       : "map the memory with clEnqueueSVMMap and CL_MAP_WRITE before writing, and "
+                         "unmap it before a command uses it";
+        return buffer
+                   ? "map the buffer with clEnqueueMapBuffer and CL_MAP_READ, and wait for that, "
+                     "before reading"
+                   : "map the memory with clEnqueueSVMMap and CL_MAP_READ, and wait for that, "
+                     "before reading";
     case SP_FINDING_READ_ONLY:
         return "add CL_MAP_WRITE to the flags of the map";
     case SP_FINDING_FREED:
@@ -242,7 +246,8 @@ static const char *fix_for(const struct sp_finding *finding)
                      "event"
                    : "let one command wait for the other's event";
     case SP_FINDING_UNDECLARED:
-        return "name the memory with clSetKernelExecInfo and CL_KERNEL_EXEC_INFO_SVM_PTRS before the "
+        return "name the memory with clSetKernelExecInfo and CL_KERNEL_EXEC_INFO_SVM_PTRS before "
+               "the "
                "kernel is enqueued";
     }
     return "";
@@ -282,7 +287,7 @@ static void add_headline(struct text *text, const struct sp_finding *finding)
     }
 }
 
-/* --- Telling --------------------------------------------------------------------------------------- */
+/* --- Telling ---------------------------------------------------------------------------------- */
 
 /* What touched was a kernel on the CPU device: then it is no matter of the host's. */
 static void blame_kernel(struct sp_finding *finding, const void *culprit)
@@ -331,7 +336,8 @@ struct last_words {
 
 static void say_last_words(struct sp_callback_job *job)
 {
-    struct last_words *words = (struct last_words *)((char *)job - offsetof(struct last_words, job));
+    struct last_words *words =
+        (struct last_words *)((char *)job - offsetof(struct last_words, job));
     tell_context(words->arena, words->message);
     pthread_mutex_lock(&reports.lock);
     words->is_done = true;
@@ -339,12 +345,13 @@ static void say_last_words(struct sp_callback_job *job)
     pthread_mutex_unlock(&reports.lock);
 }
 
-/* Where a thread waits in a touch, it gets the signal, so that a debugger and a core file show the place. */
+/* Where a thread waits in a touch, it gets the signal, so that a debugger and a core file show the
+ * place. */
 static void stop(const struct sp_finding *finding, const char *message)
 {
     static struct last_words words;
     struct timespec moment = last_moment();
-    words = (struct last_words){.arena = finding->arena, .message = message};
+    words = (struct last_words){.arena = finding->region.arena, .message = message};
     words.job.run = say_last_words;
     if (sp_callback_start() == 0) {
         sp_callback_post(&words.job);
@@ -406,7 +413,7 @@ static void tell(struct sp_finding *finding)
     if (is_new && sp_check_aborts)
         stop(finding, text.bytes);
     else if (is_new)
-        tell_context(finding->arena, text.bytes);
+        tell_context(finding->region.arena, text.bytes);
 }
 
 static void *tell_findings(void *unused)

@@ -1,16 +1,16 @@
-/* See check.h. What it owns: for each region of a shared arena, who may touch it; and the addresses that were
- * freed, for a while.
+/* See check.h. What it owns: for each region of a shared arena, who may touch it; and the addresses
+ * that were freed, for a while.
  *
- * Invariant: a page of a watched region that the host may not touch is closed, unless a command that runs in this
- * process uses the region (`allowed`), or a touch was reported there since the region was last used (`is_open`).
- * What maps allow is opened when they begin, so that system calls find it open; for commands of this process pages are
- * opened as they are touched.
+ * Invariant: a page of a watched region that the host may not touch is closed, unless a command
+ * that runs in this process uses the region (`allowed`), or a touch was reported there since the
+ * region was last used (`is_open`). What maps allow is opened when they begin, so that system calls
+ * find it open; for commands of this process pages are opened as they are touched.
  *
- * A touch is judged and opened with the lock held, and whatever closes holds it as well; so nothing is opened by
- * what was true before.
+ * A touch is judged and opened with the lock held, and whatever closes holds it as well; so nothing
+ * is opened by what was true before.
  *
- * Lock: sp_check_lock, after an arena's and a region's, before the window's. Nobody who holds it touches memory
- * that is watched.
+ * Lock: sp_check_lock, after an arena's and a region's, before the window's. Nobody who holds it
+ * touches memory that is watched.
  */
 #include "svm/check.h"
 
@@ -23,12 +23,13 @@
 #include "util/alloc.h"
 #include "util/symbol.h"
 
-/* Pages are opened in pieces of this size for who may touch all of a region: a fault costs 10 us, entering a page
- * 0.2 us. */
+/* Pages are opened in pieces of this size for who may touch all of a region: a fault costs 10 us,
+ * entering a page 0.2 us. */
 #define OPEN_BYTES (UINT64_C(1) << 20)
 
-/* Spans that were freed and whose addresses are not given out again. They have no memory, only addresses: at
- * most a quarter of the window, and so many that a look through all of them goes unnoticed beside a report. */
+/* Spans that were freed and whose addresses are not given out again. They have no memory, only
+ * addresses: at most a quarter of the window, and so many that a look through all of them goes
+ * unnoticed beside a report. */
 #define MAX_KEPT_SPANS 16384u
 #define KEPT_WINDOW_SHARE 4u
 
@@ -40,7 +41,7 @@ pthread_mutex_t sp_check_lock = PTHREAD_MUTEX_INITIALIZER;
 struct kept_span {
     struct kept_span *next; /* younger */
     struct sp_span span;    /* start, granules and is_shared alone */
-    struct sp_finding was;
+    struct sp_finding_region was;
 };
 
 static struct {
@@ -50,7 +51,7 @@ static struct {
     uint64_t kept_granules, max_kept_granules;
 } checking;
 
-/* --- Start ----------------------------------------------------------------------------------------- */
+/* --- Start ------------------------------------------------------------------------------------ */
 
 static void stop_in_child(void)
 {
@@ -81,7 +82,8 @@ void sp_check_init(void)
         return;
     if (strcmp(mode, "1") && strcmp(mode, "abort") && strcmp(mode, "forgive")) {
         fprintf(stderr,
-                "samepage: SAMEPAGE_CHECK=%s is not known and nothing is checked; it can be 1, abort or "
+                "samepage: SAMEPAGE_CHECK=%s is not known and nothing is checked; it can be 1, "
+                "abort or "
                 "forgive\n",
                 mode);
         return;
@@ -97,7 +99,7 @@ void sp_check_init(void)
     sp_check_is_on = pthread_atfork(NULL, NULL, stop_in_child) == 0;
 }
 
-/* --- Regions --------------------------------------------------------------------------------------- */
+/* --- Regions ---------------------------------------------------------------------------------- */
 
 static uint64_t page_floor(uint64_t bytes)
 {
@@ -213,8 +215,8 @@ void sp_check_rearm(struct sp_check_region *check)
     sp_check_arrange(check, 0, check->watched_bytes, false);
 }
 
-/* The live region whose room holds `address`; NULL: none. A region is freed only after its end was told of here, and
- * is not found from before that on; so it stays as long as the lock is held. */
+/* The live region whose room holds `address`; NULL: none. A region is freed only after its end was
+ * told of here, and is not found from before that on; so it stays as long as the lock is held. */
 static struct sp_region *find_region(uintptr_t address)
 {
     struct sp_region *region = NULL;
@@ -251,7 +253,7 @@ void sp_check_disallow(const void *address)
     pthread_mutex_unlock(&sp_check_lock);
 }
 
-/* --- What was freed -------------------------------------------------------------------------------- */
+/* --- What was freed --------------------------------------------------------------------------- */
 
 /* Takes out the oldest spans that are too many. */
 static struct kept_span *take_surplus(void)
@@ -331,37 +333,39 @@ static const struct kept_span *find_kept(uintptr_t address)
     return kept;
 }
 
-/* --- Findings -------------------------------------------------------------------------------------- */
+/* --- Findings --------------------------------------------------------------------------------- */
 
 bool sp_check_tell(const struct sp_finding *finding)
 {
     return sp_check_found && sp_check_found(finding);
 }
 
-void sp_check_describe_region(struct sp_finding *finding, const struct sp_region *region)
+void sp_check_describe_region(struct sp_finding_region *described, const struct sp_region *region)
 {
-    finding->arena = region->arena;
-    finding->start = (uintptr_t)region->start;
-    finding->bytes = region->bytes;
-    finding->flags = region->flags;
-    finding->allocated_at = region->check ? region->check->allocated_at : NULL;
-    finding->freed_at = region->check ? region->check->freed_at : NULL;
+    *described = (struct sp_finding_region){
+        .arena = region->arena,
+        .start = (uintptr_t)region->start,
+        .bytes = region->bytes,
+        .flags = region->flags,
+        .allocated_at = region->check ? region->check->allocated_at : NULL,
+        .freed_at = region->check ? region->check->freed_at : NULL,
+    };
 }
 
-bool sp_check_describe_address(struct sp_finding *finding, uintptr_t address, bool *was_freed)
+bool sp_check_describe_address(struct sp_finding_region *described, uintptr_t address,
+                               bool *was_freed)
 {
     const struct sp_region *region = find_region(address);
     const struct kept_span *kept = region ? NULL : find_kept(address);
     *was_freed = kept;
     if (region)
-        sp_check_describe_region(finding, region);
+        sp_check_describe_region(described, region);
     if (kept)
-        *finding = kept->was;
-    finding->address = address;
+        *described = kept->was;
     return region || kept;
 }
 
-/* --- Touches --------------------------------------------------------------------------------------- */
+/* --- Touches ---------------------------------------------------------------------------------- */
 
 static void open_around(struct sp_check_region *check, uint64_t offset, uint64_t piece,
                         bool may_write)
@@ -379,8 +383,8 @@ static bool tell_touch(struct sp_finding *finding, const struct sp_touch *touch)
     finding->is_write = touch->is_write;
     finding->thread = touch->thread;
     sp_check_name_host_kernel(&finding->actor);
-    finding->num_words = sp_check_watch_locate(touch->thread, &finding->instruction,
-                                               finding->stack, SP_CHECK_STACK_WORDS);
+    finding->num_words = sp_check_watch_locate(touch->thread, &finding->instruction, finding->stack,
+                                               SP_CHECK_STACK_WORDS);
     return !sp_check_tell(finding);
 }
 
@@ -401,7 +405,7 @@ static bool judge(struct sp_check_region *check, const struct sp_touch *touch)
         struct sp_finding finding = {.kind = check->is_freed       ? SP_FINDING_FREED
                                              : right == CHECK_READ ? SP_FINDING_READ_ONLY
                                                                    : SP_FINDING_UNMAPPED};
-        sp_check_describe_region(&finding, check->region);
+        sp_check_describe_region(&finding.region, check->region);
         if (tell_touch(&finding, touch)) {
             check->is_open = true;
             open_around(check, offset, page, touch->is_write);
@@ -422,8 +426,7 @@ static void touched(const struct sp_touch *touch)
         const struct kept_span *kept = region ? NULL : find_kept(touch->address);
         bool goes_on = true, may_write = !kept || touch->is_write;
         if (kept) {
-            struct sp_finding finding = kept->was;
-            finding.kind = SP_FINDING_FREED;
+            struct sp_finding finding = {.kind = SP_FINDING_FREED, .region = kept->was};
             goes_on = tell_touch(&finding, touch);
         }
         if (goes_on)

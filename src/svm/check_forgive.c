@@ -1,19 +1,20 @@
 /* SAMEPAGE_CHECK=forgive: a touch of memory that is not mapped maps it.
  *
- * A chunk around the touch is acquired for the host as a map would be: to read, or for a write to change; what
- * devices have comes over first. When it is current, the chunk is opened, and who touched goes on. The next
- * command that uses the region closes it again (sp_check_begin), so that later touches are seen.
+ * A chunk around the touch is acquired for the host as a map would be: to read, or for a write to
+ * change; what devices have comes over first. When it is current, the chunk is opened, and who
+ * touched goes on. The next command that uses the region closes it again (sp_check_begin), so that
+ * later touches are seen.
  *
- * Nobody waits here: the thread that sees touches must be free for those that a device's thread makes while it
- * ends the very transfers that are needed.
+ * Nobody waits here: the thread that sees touches must be free for those that a device's thread
+ * makes while it ends the very transfers that are needed.
  */
 #include <stdlib.h>
 
 #include "svm/check_internal.h"
 #include "util/alloc.h"
 
-/* Large enough that walking through memory costs few faults (10 us each), small enough that one word
- * written moves little. */
+/* Large enough that walking through memory costs few faults (10 us each), small enough that one
+ * word written moves little. */
 #define CHUNK_BYTES (UINT64_C(64) << 10)
 
 struct forgiven {

@@ -1,5 +1,5 @@
-/* What the checking mode's files share: check.c (regions, touches, what was freed), check_use.c (commands and maps)
- * and check_forgive.c (mapping on touch). Nobody else includes this.
+/* What the checking mode's files share: check.c (regions, touches, what was freed), check_use.c
+ * (commands and maps) and check_forgive.c (mapping on touch). Nobody else includes this.
  *
  * All of it is under sp_check_lock.
  */
@@ -45,7 +45,8 @@ struct sp_check_region {
     const void *allocated_at;
     bool is_freed; /* but still used by commands */
     const void *freed_at;
-    size_t watched_bytes; /* whole pages from the region's start on; 0: its accesses are not watched */
+    size_t
+        watched_bytes; /* whole pages from the region's start on; 0: its accesses are not watched */
     struct check_map *maps;
     struct check_use *uses;
     unsigned allowed; /* commands that run in this process, and the library itself */
@@ -57,28 +58,29 @@ extern pthread_mutex_t sp_check_lock;
 /* What the host may do with a page that holds byte `offset`, by its maps alone. */
 enum check_right { CHECK_NOTHING, CHECK_READ, CHECK_WRITE };
 
-/* Brings pages of [first, end) to what maps allow, which outside of them is nothing. `is_new`: pages that are to
- * be open may not be entered yet. Nothing while somebody is allowed. */
+/* Brings pages of [first, end) to what maps allow, which outside of them is nothing. `is_new`:
+ * pages that are to be open may not be entered yet. Nothing while somebody is allowed. */
 void sp_check_arrange(struct sp_check_region *check, uint64_t first, uint64_t end, bool is_new);
 
 /* The same for all of a region that may be open. */
 void sp_check_rearm(struct sp_check_region *check);
 
-/* Fills in what a finding says of a region. */
-void sp_check_describe_region(struct sp_finding *finding, const struct sp_region *region);
+/* Fills in what findings say of a region. */
+void sp_check_describe_region(struct sp_finding_region *described, const struct sp_region *region);
 
-/* The region, or the region that was, which holds `address`, for a finding; false: there is none. Sets
- * freed_at and *was_freed for what was. */
-bool sp_check_describe_address(struct sp_finding *finding, uintptr_t address, bool *was_freed);
+/* The region, or the region that was, which holds `address`; false: there is none. */
+bool sp_check_describe_address(struct sp_finding_region *described, uintptr_t address,
+                               bool *was_freed);
 
-/* Names the kernel that runs in this process now, the newest of several: what touched may be one. Or nothing. */
+/* Names the kernel that runs in this process now, the newest of several: what touched may be one.
+ * Or nothing. */
 void sp_check_name_host_kernel(struct sp_finding_actor *actor);
 
 /* Tells; true: the process is to stop. */
 bool sp_check_tell(const struct sp_finding *finding);
 
-/* check_forgive.c: makes a chunk of the region current for the host and opens it, at once or later. Called without the
- * lock. */
+/* check_forgive.c: makes a chunk of the region current for the host and opens it, at once or later.
+ * Called without the lock. */
 void sp_check_forgive(struct sp_arena *arena, const struct sp_touch *touch);
 
 #endif

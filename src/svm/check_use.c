@@ -1,5 +1,5 @@
-/* Commands and maps of the checking mode: who uses which bytes at a time, and what a device may reach. See
- * check_internal.h. */
+/* Commands and maps of the checking mode: who uses which bytes at a time, and what a device may
+ * reach. See check_internal.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static struct sp_check_command *newest_command;
 /* Who was told of a device's death before this. */
 static void (*tell_others_lost[SP_MAX_AGENTS])(struct sp_device *device, const char *reason);
 
-/* --- At once --------------------------------------------------------------------------------------- */
+/* --- At once ---------------------------------------------------------------------------------- */
 
 static bool overlap(uint64_t first, uint64_t end, uint64_t other_first, uint64_t other_end)
 {
@@ -28,15 +28,15 @@ static void tell_at_once(const struct check_use *use, const struct sp_finding_ac
                                  .is_write = use->is_write,
                                  .actor = use->command->actor,
                                  .is_other_map = is_other_map};
-    sp_check_describe_region(&finding, use->region);
-    finding.address = finding.start + (use->first > other_first ? use->first : other_first);
+    sp_check_describe_region(&finding.region, use->region);
+    finding.address = finding.region.start + (use->first > other_first ? use->first : other_first);
     if (other)
         finding.other = *other;
     sp_check_tell(&finding);
 }
 
-/* Looks for others that use the same bytes. What only might be used is left out: a program may well declare more
- * than its kernel touches. */
+/* Looks for others that use the same bytes. What only might be used is left out: a program may well
+ * declare more than its kernel touches. */
 static void look_for_others(const struct check_use *use)
 {
     const struct sp_check_region *check = use->region->check;
@@ -74,8 +74,8 @@ static void contend(struct check_use *use)
 static void tell_freed(const struct sp_check_command *command, const struct sp_region *region)
 {
     struct sp_finding finding = {.kind = SP_FINDING_FREED, .actor = command->actor};
-    sp_check_describe_region(&finding, region);
-    finding.address = finding.start;
+    sp_check_describe_region(&finding.region, region);
+    finding.address = finding.region.start;
     sp_check_tell(&finding);
 }
 
@@ -93,7 +93,7 @@ void sp_check_freed_in_use(struct sp_region *region)
     pthread_mutex_unlock(&sp_check_lock);
 }
 
-/* --- Commands -------------------------------------------------------------------------------------- */
+/* --- Commands --------------------------------------------------------------------------------- */
 
 static void name_actor(struct sp_finding_actor *named, const struct sp_check_actor *actor)
 {
@@ -164,8 +164,8 @@ static void remove_use(struct check_use *use)
     *link = use->next;
 }
 
-/* Out of memory the range counts as not mapped, and what the host does there is reported for nothing: better than
- * a map that fails. */
+/* Out of memory the range counts as not mapped, and what the host does there is reported for
+ * nothing: better than a map that fails. */
 static void add_map(struct check_use *use)
 {
     struct check_map *map = sp_alloc(sizeof *map);
@@ -224,8 +224,8 @@ void sp_check_unmapped(struct sp_region *region, uint64_t first)
     struct check_map *ended = NULL;
     pthread_mutex_lock(&sp_check_lock);
     struct sp_check_region *check = region->check;
-    /* The newest that begins there; or that holds the place, where the program named another pointer than it was
-     * given. */
+    /* The newest that begins there; or that holds the place, where the program named another
+     * pointer than it was given. */
     for (int pass = 0; check && !ended && pass < 2; pass++)
         for (struct check_map **link = &check->maps; *link && !ended; link = &(*link)->next)
             if (pass == 0 ? (*link)->first == first
@@ -242,7 +242,7 @@ void sp_check_unmapped(struct sp_region *region, uint64_t first)
     free(ended);
 }
 
-/* --- Devices --------------------------------------------------------------------------------------- */
+/* --- Devices ---------------------------------------------------------------------------------- */
 
 static bool declares(const struct sp_check_command *command, uintptr_t start)
 {
@@ -256,9 +256,10 @@ static void tell_kernel(const struct sp_check_command *command, uintptr_t addres
 {
     struct sp_finding finding = {0};
     bool was_freed;
-    if (!sp_check_describe_address(&finding, address, &was_freed) ||
-        (!was_freed && declares(command, finding.start)))
+    if (!sp_check_describe_address(&finding.region, address, &was_freed) ||
+        (!was_freed && declares(command, finding.region.start)))
         return;
+    finding.address = address;
     finding.kind = was_freed ? SP_FINDING_FREED : SP_FINDING_UNDECLARED;
     finding.actor = command->actor;
     sp_check_tell(&finding);

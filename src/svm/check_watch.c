@@ -1,9 +1,10 @@
-/* See check_watch.h. One userfaultfd in the modes MISSING, MINOR and WP over shared memory, and the thread that reads it.
+/* See check_watch.h. One userfaultfd in the modes MISSING, MINOR and WP over shared memory, and the
+ * thread that reads it.
  *
- * A page that is closed has no entry in the application's page tables (MADV_DONTNEED on a shared mapping takes
- * the entry, never the page). Opening enters the page again with UFFDIO_CONTINUE, after making sure that the
- * file has one; for reading only, write-protected. Whatever cannot be done so is unregistered, so that nobody
- * ever waits for good.
+ * A page that is closed has no entry in the application's page tables (MADV_DONTNEED on a shared
+ * mapping takes the entry, never the page). Opening enters the page again with UFFDIO_CONTINUE,
+ * after making sure that the file has one; for reading only, write-protected. Whatever cannot be
+ * done so is unregistered, so that nobody ever waits for good.
  *
  * No lock: check.c's orders everything. The thread touches no watched memory.
  */
@@ -25,8 +26,8 @@
 #include "svm/heap.h"
 #include "util/thread.h"
 
-/* Linux 5.18 (include/uapi/linux/userfaultfd.h), which older headers lack: the address that was touched, not
- * its page. */
+/* Linux 5.18 (include/uapi/linux/userfaultfd.h), which older headers lack: the address that was
+ * touched, not its page. */
 #define FEATURE_EXACT_ADDRESS (UINT64_C(1) << 11)
 
 /* Linux 6.4: enter a page write-protected. */
@@ -105,8 +106,8 @@ static void *read_touches(void *unused)
             continue; /* none other was asked for */
         struct sp_touch touch = {
             .address = message.arg.pagefault.address,
-            .is_write = message.arg.pagefault.flags &
-                        (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP),
+            .is_write =
+                message.arg.pagefault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP),
             .thread = (pid_t)message.arg.pagefault.feat.ptid,
         };
         watching.touched(&touch);
@@ -135,8 +136,7 @@ int sp_check_watch_add(void *start, size_t bytes)
 {
     struct uffdio_register arguments = {
         .range = {.start = (uintptr_t)start, .len = bytes},
-        .mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR |
-                UFFDIO_REGISTER_MODE_WP,
+        .mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP,
     };
     if (ioctl(watching.uffd, UFFDIO_REGISTER, &arguments))
         return -errno;
@@ -172,8 +172,8 @@ static int set_protection(uintptr_t start, size_t bytes, bool may_write)
     return result ? -errno : 0;
 }
 
-/* Enters all pages that are not there. An older kernel does not know CONTINUE_MODE_WP: there, pages for reading
- * are open for writing until set_protection follows. */
+/* Enters all pages that are not there. An older kernel does not know CONTINUE_MODE_WP: there, pages
+ * for reading are open for writing until set_protection follows. */
 static int enter_pages(uintptr_t start, size_t bytes, bool may_write)
 {
     static bool no_wp;

@@ -227,6 +227,13 @@ static int open_pages(struct sp_span *span, unsigned char *start, size_t bytes)
                : 0;
 }
 
+static void drop_content(const struct sp_span *span)
+{
+    if (span->is_shared)
+        fallocate(window.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  span->start - window.start, (off_t)(span->granules * SP_GRANULE_BYTES));
+}
+
 static void close_pages(struct sp_span *span, size_t bytes)
 {
     /* A fresh mapping drops the pages, their protection and the wish for huge pages in one call. */
@@ -235,9 +242,7 @@ static void close_pages(struct sp_span *span, size_t bytes)
         madvise(span->start, bytes, MADV_DONTNEED);
         mprotect(span->start, bytes, PROT_NONE);
     }
-    if (span->is_shared)
-        fallocate(window.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                  span->start - window.start, (off_t)bytes);
+    drop_content(span);
 }
 
 int sp_window_take(struct sp_span *span, bool is_large)
@@ -270,7 +275,7 @@ int sp_window_take(struct sp_span *span, bool is_large)
     return error;
 }
 
-void sp_window_retire(struct sp_span *span)
+static void forget(const struct sp_span *span)
 {
     size_t first = (size_t)(span->start - window.start) / SP_GRANULE_BYTES;
     pthread_rwlock_wrlock(&window.lock);
@@ -279,11 +284,17 @@ void sp_window_retire(struct sp_span *span)
     pthread_rwlock_unlock(&window.lock);
 }
 
+void sp_window_retire(struct sp_span *span)
+{
+    forget(span);
+    drop_content(span);
+}
+
 void sp_window_give_back(struct sp_span *span)
 {
     size_t first = (size_t)(span->start - window.start) / SP_GRANULE_BYTES;
 
-    sp_window_retire(span);
+    forget(span);
     close_pages(span, span->granules * SP_GRANULE_BYTES);
 
     pthread_rwlock_wrlock(&window.lock);

@@ -85,7 +85,7 @@ int sp_window_take(struct sp_span *span, bool is_large);
 /* Takes them back; their content is gone. The span itself is the caller's. */
 void sp_window_give_back(struct sp_span *span);
 
-/* Makes the span be found no more; its addresses stay taken until they are given back. */
+/* Makes the span be found no more, and drops its content; its addresses stay taken until they are given back. */
 void sp_window_retire(struct sp_span *span);
 
 /* The span that holds `address`, or NULL. Stays valid while the caller is between lock and unlock. */

@@ -1,5 +1,5 @@
-/* See symbol.h. libdw is used through a table of functions found with dlsym; one lock around it, for it is not
- * thread-safe. */
+/* See symbol.h. libdw is used through a table of functions found with dlsym; one lock around it,
+ * for it is not thread-safe. */
 #include "util/symbol.h"
 
 #include <dlfcn.h>
@@ -17,13 +17,14 @@
 #include <elfutils/libdwfl.h>
 #endif
 
-/* Deeper than this the application's first frame is not: the library's own and a loader's with its layers. */
+/* Deeper than this the application's first frame is not: the library's own and a loader's with its
+ * layers. */
 #define MAX_FRAMES 24
 
 /* The longest call instruction of x86-64 that compilers write. */
 #define MAX_CALL_BYTES 7u
 
-/* --- Whose code ------------------------------------------------------------------------------------ */
+/* --- Whose code ------------------------------------------------------------------------------- */
 
 static const char *base_name(const char *path)
 {
@@ -123,7 +124,7 @@ const void *sp_symbol_culprit(uintptr_t instruction, const uintptr_t *stack, uns
     return NULL;
 }
 
-/* --- Names ----------------------------------------------------------------------------------------- */
+/* --- Names ------------------------------------------------------------------------------------ */
 
 #ifdef SP_HAVE_LIBDW
 
@@ -160,20 +161,19 @@ static bool load_libdw(void)
     if (!dw.is_tried) {
         dw.is_tried = true;
         dw.handle = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
-        if (dw.handle && !(find_function("dwfl_begin", &dw.begin) &&
-                           find_function("dwfl_end", &dw.end) &&
-                           find_function("dwfl_report_end", &dw.report_end) &&
-                           find_function("dwfl_linux_proc_report", &dw.proc_report) &&
-                           find_function("dwfl_linux_proc_find_elf", &dw.find_elf) &&
-                           find_function("dwfl_standard_find_debuginfo", &dw.find_debuginfo) &&
-                           find_function("dwfl_addrmodule", &dw.addrmodule) &&
-                           find_function("dwfl_module_addrname", &dw.addrname) &&
-                           find_function("dwfl_module_getsrc", &dw.getsrc) &&
-                           find_function("dwfl_lineinfo", &dw.lineinfo) &&
-                           find_function("dwfl_module_addrdie", &dw.addrdie) &&
-                           find_function("dwarf_getscopes", &dw.getscopes) &&
-                           find_function("dwarf_tag", &dw.tag) &&
-                           find_function("dwarf_diename", &dw.diename))) {
+        if (dw.handle &&
+            !(find_function("dwfl_begin", &dw.begin) && find_function("dwfl_end", &dw.end) &&
+              find_function("dwfl_report_end", &dw.report_end) &&
+              find_function("dwfl_linux_proc_report", &dw.proc_report) &&
+              find_function("dwfl_linux_proc_find_elf", &dw.find_elf) &&
+              find_function("dwfl_standard_find_debuginfo", &dw.find_debuginfo) &&
+              find_function("dwfl_addrmodule", &dw.addrmodule) &&
+              find_function("dwfl_module_addrname", &dw.addrname) &&
+              find_function("dwfl_module_getsrc", &dw.getsrc) &&
+              find_function("dwfl_lineinfo", &dw.lineinfo) &&
+              find_function("dwfl_module_addrdie", &dw.addrdie) &&
+              find_function("dwarf_getscopes", &dw.getscopes) &&
+              find_function("dwarf_tag", &dw.tag) && find_function("dwarf_diename", &dw.diename))) {
             dlclose(dw.handle);
             dw.handle = NULL;
         }
@@ -220,8 +220,8 @@ static const char *source_function(Dwfl_Module *module, Dwarf_Addr address)
     return name;
 }
 
-/* Function and line, or offset, into `text`: false where not even the function is known. The objects are listed anew each time: they
- * come and go. */
+/* Function and line, or offset, into `text`: false where not even the function is known. The
+ * objects are listed anew each time: they come and go. */
 static bool describe_by_debug_information(const void *address, char *text, size_t size)
 {
     bool is_found = false;
@@ -234,13 +234,13 @@ static bool describe_by_debug_information(const void *address, char *text, size_
         Dwfl *dwfl = dw.begin(&callbacks);
         if (dwfl && !dw.proc_report(dwfl, getpid()) && !dw.report_end(dwfl, NULL, NULL)) {
             Dwfl_Module *module = dw.addrmodule(dwfl, (Dwarf_Addr)(uintptr_t)address);
-            const char *name = module ? source_function(module, (Dwarf_Addr)(uintptr_t)address) : NULL;
+            const char *name =
+                module ? source_function(module, (Dwarf_Addr)(uintptr_t)address) : NULL;
             if (module && !name)
                 name = dw.addrname(module, (Dwarf_Addr)(uintptr_t)address);
             Dwfl_Line *line = module ? dw.getsrc(module, (Dwarf_Addr)(uintptr_t)address) : NULL;
             int number = 0;
-            const char *file =
-                line ? dw.lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
+            const char *file = line ? dw.lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
             Dl_info info;
             is_found = name && (file || (dladdr(address, &info) && info.dli_fname));
             if (is_found)

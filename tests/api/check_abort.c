@@ -1,6 +1,6 @@
-/* SAMEPAGE_CHECK=abort stops the program at the first finding, after its callback; no signal handler of the
- * application is touched, and its own faults stay its own; a value that is not known is said to be so; a forked child
- * is not checked. */
+/* SAMEPAGE_CHECK=abort stops the program at the first finding, after its callback; no signal
+ * handler of the application is touched, and its own faults stay its own; a value that is not known
+ * is said to be so; a forked child is not checked. */
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -102,8 +102,9 @@ int main(int argc, char **argv)
     }
     run_self(&run, "perhaps", CPU_ONLY, "store");
     CHECK_RUN_REPORTS(run, 0);
-    CHECK_SAYS(run, "SAMEPAGE_CHECK=perhaps is not known and nothing is checked; it can be 1, abort or "
-                    "forgive\n");
+    CHECK_SAYS(run,
+               "SAMEPAGE_CHECK=perhaps is not known and nothing is checked; it can be 1, abort or "
+               "forgive\n");
 
     run_require_watch();
     run_self(&run, "abort", CPU_ONLY, "store");

@@ -1,5 +1,6 @@
-/* The checking mode finds that the same bytes are used by two devices at once, or by a device while the host has them
- * mapped, and one writes; and says nothing of readers, of other bytes, and of what events order. */
+/* The checking mode finds that the same bytes are used by two devices at once, or by a device while
+ * the host has them mapped, and one writes; and says nothing of readers, of other bytes, and of
+ * what events order. */
 #include <signal.h>
 
 #include "check_run.h"
@@ -74,9 +75,9 @@ static void scenario(const char *name)
     } else if (!strcmp(name, "mapped_late")) {
         /* Another queue does not wait for the kernel. */
         first = enqueue(0, true, NULL);
-        CHECK_CL(clEnqueueSVMMap(setup.queues[0], CL_FALSE, CL_MAP_READ, p, COUNT * 4, 0, NULL,
-                                 &second),
-                 CL_SUCCESS);
+        CHECK_CL(
+            clEnqueueSVMMap(setup.queues[0], CL_FALSE, CL_MAP_READ, p, COUNT * 4, 0, NULL, &second),
+            CL_SUCCESS);
     }
     if (first)
         CHECK_CL(clWaitForEvents(1, &first), CL_SUCCESS);

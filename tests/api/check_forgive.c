@@ -1,6 +1,7 @@
-/* SAMEPAGE_CHECK=forgive makes careless programs right: the host touches memory that is not mapped and finds what
- * devices wrote, and what it writes is there for the next command; kernels that follow pointers to memory that was not
- * declared find it current. The same programs are wrong without. */
+/* SAMEPAGE_CHECK=forgive makes careless programs right: the host touches memory that is not mapped
+ * and finds what devices wrote, and what it writes is there for the next command; kernels that
+ * follow pointers to memory that was not declared find it current. The same programs are wrong
+ * without. */
 #include "check_run.h"
 
 enum { COUNT = 100000, NODES = 60 };
@@ -26,9 +27,9 @@ static void add_on(cl_uint device, cl_kernel add, cl_uint *p, cl_uint n)
     size_t count = COUNT;
     CHECK_CL(clSetKernelArgSVMPointer(add, 0, p), CL_SUCCESS);
     CHECK_CL(clSetKernelArg(add, 1, sizeof n, &n), CL_SUCCESS);
-    CHECK_CL(clEnqueueNDRangeKernel(setup.queues[device], add, 1, NULL, &count, NULL, 0, NULL,
-                                    NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clEnqueueNDRangeKernel(setup.queues[device], add, 1, NULL, &count, NULL, 0, NULL, NULL),
+        CL_SUCCESS);
     CHECK_CL(clFinish(setup.queues[device]), CL_SUCCESS);
 }
 
@@ -103,9 +104,9 @@ static void list_scenario(void)
         cl_uint device = round % setup.num_devices;
         CHECK_CL(clSetKernelArgSVMPointer(visit, 0, list), CL_SUCCESS);
         CHECK_CL(clSetKernelArgSVMPointer(visit, 1, result), CL_SUCCESS);
-        CHECK_CL(clEnqueueNDRangeKernel(setup.queues[device], visit, 1, NULL, &one, NULL, 0, NULL,
-                                        NULL),
-                 CL_SUCCESS);
+        CHECK_CL(
+            clEnqueueNDRangeKernel(setup.queues[device], visit, 1, NULL, &one, NULL, 0, NULL, NULL),
+            CL_SUCCESS);
         CHECK_CL(clFinish(setup.queues[device]), CL_SUCCESS);
         CHECK(*result == expected);
         expected += NODES;

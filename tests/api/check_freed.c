@@ -1,6 +1,8 @@
 /* The checking mode finds accesses after clSVMFree, clEnqueueSVMFree and the release of a buffer, by the host and
  * by kernels, of coarse-grain and fine-grain memory, and does not give freed addresses out again at once; and
  * writes to memory that is mapped for reading. */
+#include <sys/stat.h>
+
 #include "check_run.h"
 
 enum { BYTES = 5000 };
@@ -28,6 +30,36 @@ static RUN_TOUCH void use_freed(cl_uint device)
              CL_SUCCESS);
     clFinish(setup.queues[device]);
     CHECK_CL(clReleaseKernel(kernel), CL_SUCCESS);
+}
+
+/* Bytes of the file behind shared memory. */
+static size_t file_bytes(void)
+{
+    for (int file = 3; file < 100; file++) {
+        char path[64], name[64] = "";
+        struct stat status;
+        snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+        if (readlink(path, name, sizeof name - 1) > 0 && strstr(name, "samepage-window") &&
+            fstat(file, &status) == 0)
+            return (size_t)status.st_blocks * 512;
+    }
+    CHECK(!"found the file");
+    return 0;
+}
+
+/* What was freed keeps its addresses, but no memory. */
+static void free_much(void)
+{
+    enum { TIMES = 100, LARGE = 1 << 20 };
+    for (int i = 0; i < TIMES; i++) {
+        void *large = clSVMAlloc(setup.context, 0, LARGE, 0);
+        REQUIRE(large);
+        run_map(&setup, CL_MAP_WRITE, large, LARGE);
+        memset(large, 1, LARGE);
+        run_unmap(&setup, large);
+        clSVMFree(setup.context, large);
+    }
+    CHECK(file_bytes() < 10 * LARGE);
 }
 
 /* The kernel is enqueued, and has not even begun. */
@@ -82,6 +114,9 @@ static void scenario(const char *name)
         CHECK_CL(clReleaseEvent(gate), CL_SUCCESS);
         CHECK_CL(clReleaseEvent(done), CL_SUCCESS);
         load();
+    } else if (!strcmp(name, "much")) {
+        free_much();
+        end();
     } else if (!strcmp(name, "too_early")) {
         free_too_early(setup.num_devices - 1);
     } else if (!strcmp(name, "kernel")) {
@@ -148,6 +183,8 @@ static void check_on(const char *devices)
     CHECK_SAYS(run, ", freed in end (");
 
     run_self(&run, "abort", devices, "again");
+    CHECK_RUN_REPORTS(run, 0);
+    run_self(&run, "abort", devices, "much");
     CHECK_RUN_REPORTS(run, 0);
 
     run_self(&run, "1", devices, "read_only");

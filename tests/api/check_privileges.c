@@ -1,6 +1,6 @@
-/* The checking mode with less than a full userfaultfd: one for user mode only, with which system calls that are given
- * memory that is not mapped fail, and all else is as ever; and none, which is said once, and kernels are still
- * checked. A filter of system calls takes the privileges away. */
+/* The checking mode with less than a full userfaultfd: one for user mode only, with which system
+ * calls that are given memory that is not mapped fail, and all else is as ever; and none, which is
+ * said once, and kernels are still checked. A filter of system calls takes the privileges away. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -14,8 +14,7 @@ enum { BYTES = 20000 };
 
 static struct run_setup setup;
 
-static const char source[] =
-    "kernel void follow(global ulong *p) { *(global uint *)p[0] += 1; }\n";
+static const char source[] = "kernel void follow(global ulong *p) { *(global uint *)p[0] += 1; }\n";
 
 /* Refuses every userfaultfd, or with `user_mode` those that serve system calls. */
 static void forbid(bool user_mode)
@@ -102,8 +101,9 @@ int main(int argc, char **argv)
 
     run_self(&run, "1", ALL_DEVICES, "none");
     CHECK_RUN_REPORTS(run, 1);
-    CHECK_SAYS(run, "samepage: the host's accesses are not checked, since this system lets the process "
-                    "have no userfaultfd");
+    CHECK_SAYS(run,
+               "samepage: the host's accesses are not checked, since this system lets the process "
+               "have no userfaultfd");
     CHECK_SAYS(run, "kernel 'follow' on Virtual device 0");
     return check_result();
 }

@@ -1,5 +1,5 @@
-/* For the tests of the checking mode: a test runs itself once for each scenario, with the mode and the devices
- * that it names, and looks at what the other process wrote and how it ended. */
+/* For the tests of the checking mode: a test runs itself once for each scenario, with the mode and
+ * the devices that it names, and looks at what the other process wrote and how it ended. */
 #ifndef CHECK_RUN_H
 #define CHECK_RUN_H
 

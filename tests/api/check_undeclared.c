@@ -1,20 +1,19 @@
-/* The checking mode finds kernels that follow a pointer to memory that was not declared, on a device and on the CPU:
- * whether that memory was never there or happens to be bound from before; the kernel's and the other devices' data stay.
- * Kernels with all declared are left alone. */
+/* The checking mode finds kernels that follow a pointer to memory that was not declared, on a
+ * device and on the CPU: whether that memory was never there or happens to be bound from before;
+ * the kernel's and the other devices' data stay. Kernels with all declared are left alone. */
 #include <signal.h>
 
 #include "check_run.h"
 
 enum { COUNT = 1000 };
 
-static const char source[] =
-    "typedef struct node { global struct node *next; uint value; } node;\n"
-    "kernel void sum(global node *list, global uint *result) {\n"
-    "  uint sum = 0;\n"
-    "  for (; list; list = list->next) sum += list->value;\n"
-    "  *result = sum;\n"
-    "}\n"
-    "kernel void add(global uint *p) { p[get_global_id(0)] += 1; }\n";
+static const char source[] = "typedef struct node { global struct node *next; uint value; } node;\n"
+                             "kernel void sum(global node *list, global uint *result) {\n"
+                             "  uint sum = 0;\n"
+                             "  for (; list; list = list->next) sum += list->value;\n"
+                             "  *result = sum;\n"
+                             "}\n"
+                             "kernel void add(global uint *p) { p[get_global_id(0)] += 1; }\n";
 
 struct node {
     struct node *next;
@@ -26,9 +25,9 @@ static struct run_setup setup;
 static RUN_TOUCH void run_sum(cl_uint device, cl_kernel kernel)
 {
     size_t one = 1;
-    CHECK_CL(clEnqueueNDRangeKernel(setup.queues[device], kernel, 1, NULL, &one, NULL, 0, NULL,
-                                    NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clEnqueueNDRangeKernel(setup.queues[device], kernel, 1, NULL, &one, NULL, 0, NULL, NULL),
+        CL_SUCCESS);
     CHECK_CL(clFinish(setup.queues[device]), CL_SUCCESS);
 }
 
@@ -111,7 +110,8 @@ static void check_says(const struct run *run)
     CHECK_SAYS(*run, " followed a pointer to memory that was not declared\n");
     CHECK_SAYS(*run, "of the SVM allocation of 16 bytes at 0x");
     CHECK_SAYS(*run, "allocated in make_node (");
-    CHECK_SAYS(*run, "fix: name the memory with clSetKernelExecInfo and CL_KERNEL_EXEC_INFO_SVM_PTRS");
+    CHECK_SAYS(*run,
+               "fix: name the memory with clSetKernelExecInfo and CL_KERNEL_EXEC_INFO_SVM_PTRS");
 }
 
 int main(int argc, char **argv)

@@ -1,12 +1,13 @@
-/* What a kernel may reach, where the application says so (the checking mode): the ranges that were declared under
- * the kernel's ticket. All else that is bound is made inaccessible while it runs. A touch of that is a fault;
- * its handler notes the address of the first and makes the granule accessible again, so that the kernel goes on with
- * what happens to be there, as it would unchecked.
+/* What a kernel may reach, where the application says so (the checking mode): the ranges that were
+ * declared under the kernel's ticket. All else that is bound is made inaccessible while it runs. A
+ * touch of that is a fault; its handler notes the address of the first and makes the granule
+ * accessible again, so that the kernel goes on with what happens to be there, as it would
+ * unchecked.
  *
  * Invariant: outside of a kernel nothing is hidden.
  *
- * The loop thread's, but for reveal, which runs in the handler of a fault on any thread that runs the
- * kernel's code, while the loop thread is inside run.
+ * The loop thread's, but for reveal, which runs in the handler of a fault on any thread that runs
+ * the kernel's code, while the loop thread is inside run.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -144,8 +145,8 @@ bool sp_virtual_reach_reveal(uint64_t address)
         return atomic_load_explicit(&reach.undeclared, memory_order_relaxed) != 0;
     if (!is_hidden)
         return false;
-    atomic_compare_exchange_strong_explicit(&reach.undeclared, &none, address,
-                                            memory_order_relaxed, memory_order_relaxed);
+    atomic_compare_exchange_strong_explicit(&reach.undeclared, &none, address, memory_order_relaxed,
+                                            memory_order_relaxed);
     if (!protect(first, first + 1, PROT_READ | PROT_WRITE))
         return false;
     mark(first, REACHABLE);
