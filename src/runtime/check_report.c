@@ -8,8 +8,7 @@
  * application's callback comes only after the wait, and the wait is limited.
  *
  * Locks: one for the list, taken last; one for the contexts, held while a context's callback is
- * called, so that the context does not end meanwhile. Contexts end on the callback thread where the
- * mode is on, never inside a callback.
+ * called, so that the context does not end meanwhile, unless that callback ends it.
  */
 #include "runtime/check_report.h"
 
@@ -72,7 +71,10 @@ static struct {
              .contexts_lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Initial-exec: as in device/cpu/pool.c. */
-static _Thread_local __attribute__((tls_model("initial-exec"))) bool is_teller;
+static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
+    bool is_teller;
+    bool holds_contexts; /* inside a context's callback */
+} this_thread;
 
 /* --- Once ------------------------------------------------------------------------------------- */
 
@@ -318,12 +320,14 @@ static void write_all(const char *bytes, size_t count)
 static void tell_context(const struct sp_arena *arena, const char *message)
 {
     pthread_mutex_lock(&reports.contexts_lock);
+    this_thread.holds_contexts = true;
     cl_context context = reports.contexts;
     while (context && context->arena != arena)
         context = context->next_checked;
     /* An application that has let go of the context may have let go of what its callback needs. */
     if (context && sp_object_handles(&context->object) > 0)
         sp_context_report(context, message);
+    this_thread.holds_contexts = false;
     pthread_mutex_unlock(&reports.contexts_lock);
 }
 
@@ -419,7 +423,7 @@ static void tell(struct sp_finding *finding)
 static void *tell_findings(void *unused)
 {
     (void)unused;
-    is_teller = true;
+    this_thread.is_teller = true;
     pthread_mutex_lock(&reports.lock);
     for (;;) {
         while (!reports.first)
@@ -441,7 +445,7 @@ static void *tell_findings(void *unused)
 void sp_check_report_flush(void)
 {
     struct timespec moment = last_moment();
-    if (!sp_check_is_on || is_teller) /* off, or a forked child: its parent has the thread */
+    if (!sp_check_is_on || this_thread.is_teller) /* off, or a forked child: its parent has the thread */
         return;
     pthread_mutex_lock(&reports.lock);
     while (reports.num_waiting &&
@@ -472,11 +476,13 @@ void sp_check_report_remove(cl_context context)
 {
     if (!sp_check_is_on)
         return;
-    pthread_mutex_lock(&reports.contexts_lock);
+    if (!this_thread.holds_contexts) /* else its own callback has released the context */
+        pthread_mutex_lock(&reports.contexts_lock);
     cl_context *link = &reports.contexts;
     while (*link && *link != context)
         link = &(*link)->next_checked;
     if (*link)
         *link = context->next_checked;
-    pthread_mutex_unlock(&reports.contexts_lock);
+    if (!this_thread.holds_contexts)
+        pthread_mutex_unlock(&reports.contexts_lock);
 }

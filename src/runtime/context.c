@@ -153,12 +153,12 @@ static void end_on_callback_thread(struct sp_callback_job *job)
     end_context((cl_context)((char *)job - offsetof(struct _cl_context, ending)));
 }
 
-/* A shared context's arena waits for copies that are under way; the thread of a device, which may have dropped the last
+/* The arena of a context with several memories waits for copies that are under way; the thread of a device, which may have dropped the last
  * reference, is the one that ends them, so it must not be the one that waits. */
 static void destroy_context(struct sp_object *object)
 {
     cl_context context = (cl_context)object;
-    if (!context->is_shared) {
+    if (!context->is_distributed) {
         end_context(context);
         return;
     }

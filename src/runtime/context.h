@@ -58,7 +58,7 @@ struct _cl_context {
     bool is_distributed;                   /* a device has memory of its own */
     bool is_shared;                        /* regions have directories: distributed, or checked */
     cl_context next_checked;               /* checking mode only: check_report.c's */
-    struct sp_callback_job ending;         /* a shared context ends on the callback thread */
+    struct sp_callback_job ending;         /* a distributed context ends on the callback thread */
 };
 
 /* Arguments are checked by the caller; duplicates in `devices` were removed. CL_OUT_OF_HOST_MEMORY. */

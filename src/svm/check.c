@@ -207,6 +207,13 @@ void sp_check_arrange(struct sp_check_region *check, uint64_t first, uint64_t en
     }
 }
 
+void sp_check_give_up(struct sp_check_region *check)
+{
+    if (check->watched_bytes)
+        sp_check_watch_remove(check->region->start, check->watched_bytes);
+    check->watched_bytes = 0;
+}
+
 void sp_check_rearm(struct sp_check_region *check)
 {
     if (!check->is_open || check->allowed)

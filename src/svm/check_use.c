@@ -103,13 +103,24 @@ static void name_actor(struct sp_finding_actor *named, const struct sp_check_act
     named->site = actor->site;
 }
 
+static void give_up_all(const struct sp_coherence *coherence)
+{
+    pthread_mutex_lock(&sp_check_lock);
+    for (unsigned i = 0; i < coherence->count; i++)
+        if (coherence->ranges[i].region->check)
+            sp_check_give_up(coherence->ranges[i].region->check);
+    pthread_mutex_unlock(&sp_check_lock);
+}
+
 struct sp_check_command *sp_check_begin(struct sp_coherence *coherence, uint32_t agent,
                                         const struct sp_check_actor *actor, bool has_work)
 {
     struct sp_check_command *command =
         sp_alloc(sizeof *command + coherence->count * sizeof(struct check_use));
-    if (!command)
+    if (!command) {
+        give_up_all(coherence);
         return NULL;
+    }
     name_actor(&command->actor, actor);
     command->agent = agent;
     command->has_work = has_work;
@@ -164,13 +175,13 @@ static void remove_use(struct check_use *use)
     *link = use->next;
 }
 
-/* Out of memory the range counts as not mapped, and what the host does there is reported for
- * nothing: better than a map that fails. */
 static void add_map(struct check_use *use)
 {
     struct check_map *map = sp_alloc(sizeof *map);
-    if (!map)
+    if (!map) {
+        sp_check_give_up(use->region->check);
         return;
+    }
     map->first = use->first;
     map->end = use->end;
     map->may_write = use->is_write;

@@ -150,10 +150,10 @@ void sp_check_watch_close(void *start, size_t bytes)
         madvise(start, bytes, MADV_DONTNEED);
 }
 
-/* Lets everything through for good, and goes on who waits. */
-static void give_up(uintptr_t start, size_t bytes)
+/* Who waits goes on as well. */
+void sp_check_watch_remove(void *start, size_t bytes)
 {
-    struct uffdio_range range = {.start = start, .len = bytes};
+    struct uffdio_range range = {.start = (uintptr_t)start, .len = bytes};
     if (ioctl(watching.uffd, UFFDIO_UNREGISTER, &range))
         ioctl(watching.uffd, UFFDIO_WAKE, &range);
 }
@@ -212,7 +212,7 @@ void sp_check_watch_open(void *start, size_t bytes, bool may_write)
         error = set_protection(first, bytes, may_write);
     struct uffdio_range range = {.start = first, .len = bytes};
     if (error || ioctl(watching.uffd, UFFDIO_WAKE, &range))
-        give_up(first, bytes);
+        sp_check_watch_remove(start, bytes);
 }
 
 void sp_check_watch_protect(void *start, size_t bytes, bool may_write)

@@ -37,6 +37,9 @@ int sp_check_watch_start(void (*touched)(const struct sp_touch *touch));
 /* Watches a range; all of it is closed. 0 or a negative errno. */
 int sp_check_watch_add(void *start, size_t bytes);
 
+/* Ends the watch: everything goes through for good. */
+void sp_check_watch_remove(void *start, size_t bytes);
+
 /* Closes; opens for reading, or for writing, too, and lets go who waits there. */
 void sp_check_watch_close(void *start, size_t bytes);
 void sp_check_watch_open(void *start, size_t bytes, bool may_write);

@@ -1,6 +1,6 @@
-/* The checking mode finds accesses after clSVMFree, clEnqueueSVMFree and the release of a buffer, by the host and
- * by kernels, of coarse-grain and fine-grain memory, and does not give freed addresses out again at once; and
- * writes to memory that is mapped for reading. */
+/* The checking mode finds accesses after clSVMFree, clEnqueueSVMFree and the release of a buffer,
+ * by the host and by kernels, of coarse-grain and fine-grain memory, and does not give freed
+ * addresses out again at once; and writes to memory that is mapped for reading. */
 #include <sys/stat.h>
 
 #include "check_run.h"
@@ -10,14 +10,22 @@ enum { BYTES = 5000 };
 static struct run_setup setup;
 static volatile cl_uint *p;
 
-#line 3000 "touches.c"
-static RUN_TOUCH void store(void) { p[1000] = 1; }
-static RUN_TOUCH cl_uint load(void) { return p[4]; }
-static RUN_TOUCH void end(void) { clSVMFree(setup.context, (void *)p); }
-#line 18 "check_freed.c"
+enum { LOAD_LINE = __LINE__ + 3 };
+static RUN_TOUCH cl_uint load(void)
+{
+    return p[4];
+}
+enum { STORE_LINE = __LINE__ + 3 };
+static RUN_TOUCH void store(void)
+{
+    p[1000] = 1;
+}
+static RUN_TOUCH void end(void)
+{
+    clSVMFree(setup.context, (void *)p);
+}
 
-static const char source[] =
-    "kernel void use(global uint *p) { p[get_global_id(0)] += 1; }\n";
+static const char source[] = "kernel void use(global uint *p) { p[get_global_id(0)] += 1; }\n";
 
 static RUN_TOUCH void use_freed(cl_uint device)
 {
@@ -25,9 +33,9 @@ static RUN_TOUCH void use_freed(cl_uint device)
     cl_kernel kernel = run_kernel(&setup, source, "use");
     CHECK_CL(clSetKernelArgSVMPointer(kernel, 0, (void *)p), CL_SUCCESS);
     end();
-    CHECK_CL(clEnqueueNDRangeKernel(setup.queues[device], kernel, 1, NULL, &count, NULL, 0, NULL,
-                                    NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clEnqueueNDRangeKernel(setup.queues[device], kernel, 1, NULL, &count, NULL, 0, NULL, NULL),
+        CL_SUCCESS);
     clFinish(setup.queues[device]);
     CHECK_CL(clReleaseKernel(kernel), CL_SUCCESS);
 }
@@ -71,9 +79,9 @@ static RUN_TOUCH void free_too_early(cl_uint device)
     REQUIRE_CL(error);
     cl_kernel kernel = run_kernel(&setup, source, "use");
     CHECK_CL(clSetKernelArgSVMPointer(kernel, 0, (void *)p), CL_SUCCESS);
-    CHECK_CL(clEnqueueNDRangeKernel(setup.queues[device], kernel, 1, NULL, &count, NULL, 1, &gate,
-                                    NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clEnqueueNDRangeKernel(setup.queues[device], kernel, 1, NULL, &count, NULL, 1, &gate, NULL),
+        CL_SUCCESS);
     end();
     CHECK_CL(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
     CHECK_CL(clFinish(setup.queues[device]), CL_SUCCESS);
@@ -159,7 +167,7 @@ static void check_on(const char *devices)
         run_self(&run, "1", devices, freed[i]);
         CHECK_RUN_REPORTS(run, i == 0 ? 2u : 1u);
         CHECK_SAYS(run, "the host read memory that was freed, in load (");
-        CHECK_SAYS(run, "touches.c:3001)");
+        CHECK_SAYS(run, "check_freed.c:%d)", LOAD_LINE);
         CHECK_SAYS(run, "byte 16 of the SVM allocation of 5000 bytes at 0x");
         CHECK_SAYS(run, "allocated in scenario (");
         CHECK_SAYS(run, "fix: free the memory after its last use");
@@ -190,7 +198,7 @@ static void check_on(const char *devices)
     run_self(&run, "1", devices, "read_only");
     CHECK_RUN_REPORTS(run, 1);
     CHECK_SAYS(run, "the host wrote to memory that is mapped for reading only, in store (");
-    CHECK_SAYS(run, "touches.c:3000)");
+    CHECK_SAYS(run, "check_freed.c:%d)", STORE_LINE);
     CHECK_SAYS(run, "fix: add CL_MAP_WRITE to the flags of the map");
 
     run_self(&run, "1", devices, "both_maps");

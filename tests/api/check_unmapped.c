@@ -1,5 +1,6 @@
-/* The checking mode finds that the host touches memory that is not mapped: by loads and stores, through the C
- * library, by system calls, behind an unmap; in SVM and in buffers; each once, with place, region and fix. */
+/* The checking mode finds that the host touches memory that is not mapped: by loads and stores,
+ * through the C library, by system calls, behind an unmap; in SVM and in buffers; each once, with
+ * place, region and fix. */
 #include "check_run.h"
 
 enum { BYTES = 10000 };
@@ -7,20 +8,33 @@ enum { BYTES = 10000 };
 static struct run_setup setup;
 static volatile unsigned char *p;
 
+enum { ALLOCATE_LINE = __LINE__ + 3 };
 static void allocate(void)
 {
-    /* Where the reports say that the region comes from. */
-#line 1000 "allocated.c"
     p = clSVMAlloc(setup.context, 0, BYTES, 0);
     REQUIRE(p);
 }
 
-#line 2000 "touches.c"
-static RUN_TOUCH void store(void) { p[5000] = 1; }
-static RUN_TOUCH unsigned char load(void) { return p[16]; }
-static RUN_TOUCH void copy(void *to, size_t n) { memcpy(to, (void *)p, n); }
-static RUN_TOUCH ssize_t call(int f) { return read(f, (void *)p, 100); }
-#line 27 "check_unmapped.c"
+enum { STORE_LINE = __LINE__ + 3 };
+static RUN_TOUCH void store(void)
+{
+    p[5000] = 1;
+}
+enum { LOAD_LINE = __LINE__ + 3 };
+static RUN_TOUCH unsigned char load(void)
+{
+    return p[16];
+}
+enum { COPY_LINE = __LINE__ + 3 };
+static RUN_TOUCH void copy(void *to, size_t n)
+{
+    memcpy(to, (void *)p, n);
+}
+enum { CALL_LINE = __LINE__ + 3 };
+static RUN_TOUCH ssize_t call(int f)
+{
+    return read(f, (void *)p, 100);
+}
 
 static void CL_CALLBACK notify(const char *message, const void *info, size_t size, void *data)
 {
@@ -86,9 +100,9 @@ static void scenario(const char *name)
         CHECK(p[9999] == 7);
         run_unmap(&setup, (void *)p);
         unsigned char copied[BYTES] = {0};
-        CHECK_CL(clEnqueueSVMMemcpy(setup.queues[0], CL_TRUE, copied, (void *)p, BYTES, 0, NULL,
-                                    NULL),
-                 CL_SUCCESS);
+        CHECK_CL(
+            clEnqueueSVMMemcpy(setup.queues[0], CL_TRUE, copied, (void *)p, BYTES, 0, NULL, NULL),
+            CL_SUCCESS);
         CHECK(copied[0] == 7 && copied[9999] == 7);
     }
     if (p)
@@ -102,28 +116,28 @@ static void check_on(const char *devices)
     run_self(&run, "1", devices, "store");
     CHECK_RUN_REPORTS(run, 1);
     CHECK_SAYS(run, "the host wrote to memory that is not mapped, in store (");
-    CHECK_SAYS(run, "touches.c:2000)");
+    CHECK_SAYS(run, "check_unmapped.c:%d)", STORE_LINE);
     CHECK_SAYS(run, "byte 5000 of the SVM allocation of 10000 bytes at 0x");
     CHECK_SAYS(run, "allocated in allocate (");
-    CHECK_SAYS(run, "allocated.c:1000)");
+    CHECK_SAYS(run, "check_unmapped.c:%d)", ALLOCATE_LINE);
     CHECK_SAYS(run, "fix: map the memory with clEnqueueSVMMap and CL_MAP_WRITE");
 
     run_self(&run, "1", devices, "load");
     CHECK_RUN_REPORTS(run, 1);
     CHECK_SAYS(run, "the host read memory that is not mapped, in load (");
-    CHECK_SAYS(run, "touches.c:2001)");
+    CHECK_SAYS(run, "check_unmapped.c:%d)", LOAD_LINE);
     CHECK_SAYS(run, "byte 16 of");
 
     run_self(&run, "1", devices, "copy");
     CHECK_RUN_REPORTS(run, 1);
     CHECK_SAYS(run, "the host read memory that is not mapped, in copy (");
-    CHECK_SAYS(run, "touches.c:2002)");
+    CHECK_SAYS(run, "check_unmapped.c:%d)", COPY_LINE);
 
     if (run_can_watch(true)) {
         run_self(&run, "1", devices, "call");
         CHECK_RUN_REPORTS(run, 1);
         CHECK_SAYS(run, "the host wrote to memory that is not mapped, in call (");
-        CHECK_SAYS(run, "touches.c:2003)");
+        CHECK_SAYS(run, "check_unmapped.c:%d)", CALL_LINE);
     }
 
     run_self(&run, "1", devices, "behind");
@@ -142,7 +156,8 @@ static void check_on(const char *devices)
 
     run_self(&run, "1", devices, "told");
     CHECK_RUN_REPORTS(run, 2);
-    CHECK_SAYS(run, "NOTIFIED samepage check: the host wrote to memory that is not mapped, in store");
+    CHECK_SAYS(run,
+               "NOTIFIED samepage check: the host wrote to memory that is not mapped, in store");
 
     run_self(&run, "1", devices, "right");
     CHECK_RUN_REPORTS(run, 0);

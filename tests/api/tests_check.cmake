@@ -15,3 +15,7 @@ set(SP_API_TESTS_CHECKED
   svm_map
   thread_safety
 )
+set(SP_API_TESTS_FORGIVEN
+  svm_fill_patterns
+  svm_memcpy_mixed
+)
