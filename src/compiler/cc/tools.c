@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -15,6 +16,9 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* As tools/bundle.sh lays it out. */
+#define BUNDLED_TOOLCHAIN "toolchain"
 
 /* Open folders that nftw may hold at once. */
 #define FOLDER_DEPTH 16
@@ -125,10 +129,32 @@ int sp_cc_read_file(const char *path, struct sp_cc_text *bytes)
     return more;
 }
 
+/* The toolchain of a bundle (docs/bundle.md), beside this program; false where there is none. */
+static bool bundled_path(const char *name, char path[PATH_MAX])
+{
+    char self[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    self[length > 0 ? length : 0] = 0;
+    char *slash = strrchr(self, '/');
+    if (!slash)
+        return false;
+    *slash = 0;
+    return snprintf(path, PATH_MAX, "%s/" BUNDLED_TOOLCHAIN "/%s", self, name) < PATH_MAX &&
+           access(path, R_OK) == 0;
+}
+
 const char *sp_cc_tool_path(const char *variable, const char *built_in)
 {
+    static char bundled[PATH_MAX];
     const char *path = getenv(variable);
-    return path && *path ? path : built_in;
+    if (path && *path)
+        return path;
+    char name[64] = "bin";
+    const char *slash = built_in ? strrchr(built_in, '/') : NULL;
+    if (!slash)
+        return built_in;
+    snprintf(name, sizeof(name), "bin%s", slash);
+    return bundled_path(name, bundled) ? bundled : built_in;
 }
 
 static _Noreturn void become_tool(const struct sp_cc_strings *words, pid_t parent, int in, int err,
@@ -140,6 +166,9 @@ static _Noreturn void become_tool(const struct sp_cc_strings *words, pid_t paren
     /* The wall clock's limit is not inherited by fork, but kept by exec. */
     setitimer(ITIMER_REAL, left, NULL);
     signal(SIGPIPE, SIG_DFL);
+    char libraries[PATH_MAX];
+    if (bundled_path("lib", libraries))
+        setenv("LD_LIBRARY_PATH", libraries, 1);
     if (dup2(in, 0) < 0 || dup2(err, 1) < 0 || dup2(err, 2) < 0)
         _exit(127);
     execv(words->items[0], words->items);

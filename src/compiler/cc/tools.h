@@ -34,7 +34,8 @@ int sp_cc_write_file(const char *path, const void *bytes, size_t size);
 int sp_cc_run_tool(const struct sp_cc_strings *words, const void *input, size_t input_size,
                    struct sp_cc_text *said);
 
-/* The path of a tool: the environment's, else the one found when this program was built. */
+/* The path of a tool: the environment's, else that of a bundle which this program is part of, else the one found when
+ * this program was built. Valid until the next call. */
 const char *sp_cc_tool_path(const char *variable, const char *built_in);
 
 #endif

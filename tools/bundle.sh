@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# bundle.sh BUILD OUTPUT: packs what Samepage needs at run time into one archive, for machines where nothing can be
+# installed. `./run bundle` calls it; docs/bundle.md is its manual.
+#
+# The archive unpacks to samepage-VERSION-ARCHITECTURE/:
+#   env                        prints the lines that make it known to a shell
+#   bin/samepage
+#   lib/samepage/              what `cmake --install` puts there
+#   lib/samepage/toolchain/    clang, lld and OpenCL's headers, and the libraries of all programs but glibc's
+#   lib/loader/libOpenCL.so.1  for machines without a loader
+set -euo pipefail
+
+build=$1 output=$2
+
+die() { printf 'bundle: %s\n' "$*" >&2; exit 1; }
+
+entry() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
+
+clang=$(readlink -f "$(entry SP_CLANG)") lld=$(readlink -f "$(entry SP_LLD)") loader=$(readlink -f "$(entry OPENCL_LOADER)")
+version=$(sed -n 's/^CMAKE_PROJECT_VERSION:[A-Z]*=//p' "$build/CMakeCache.txt")
+[ -x "$clang" ] && [ -x "$lld" ] || die "the build tree $build does not say where clang and lld are: configure it again"
+name=samepage-$version-$(uname -m)
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+top=$work/$name
+
+DESTDIR="" cmake --install "$build" --prefix "$top" >/dev/null
+rm -rf "$top/etc" # a vendor file names absolute paths: `env` makes one where it stands
+parts=$(dirname "$(find "$top" -name libsamepage.so)")
+[ "$parts" = "$top/lib/samepage" ] || { mkdir -p "$top/lib" && mv "$parts" "$top/lib/samepage"; parts=$top/lib/samepage; }
+find "$top/lib" -mindepth 1 -type d -empty -delete
+
+# Debug information is of use where the sources are.
+strip --strip-unneeded "$parts/libsamepage.so" "$parts/samepage-cc" "$parts/samepage-device" "$top/bin/samepage"
+
+toolchain=$parts/toolchain
+resources=$("$clang" -print-resource-dir)
+mkdir -p "$toolchain/bin" "$toolchain/lib/clang" "$top/lib/loader"
+cp "$clang" "$toolchain/bin/$(basename "$(entry SP_CLANG)")"
+cp "$lld" "$toolchain/bin/$(basename "$(entry SP_LLD)")"
+# Of clang's own headers only OpenCL's are ever included.
+mkdir -p "$toolchain/lib/clang/$(basename "$resources")/include"
+cp "$resources"/include/opencl-c*.h "$toolchain/lib/clang/$(basename "$resources")/include/"
+cp "$loader" "$top/lib/loader/libOpenCL.so.1"
+
+# Every library but glibc's own, which comes with each system and only fits itself.
+for program in "$parts"/libsamepage.so "$parts"/samepage-cc "$parts"/samepage-device "$clang" "$lld"; do
+  ldd "$program"
+done | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u |
+  grep -Ev '/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*)\.so' |
+  while read -r library; do
+    cp "$(readlink -f "$library")" "$toolchain/lib/$(basename "$library")"
+  done
+
+cat >"$top/env" <<'END'
+#!/bin/sh
+# Prints what makes this copy of Samepage known to a shell: eval "$(path/to/env)"
+top=$(cd "$(dirname "$0")" && pwd) || exit 1
+vendors=$top/vendors
+if ! mkdir -p "$vendors" 2>/dev/null || ! printf '%s\n' "$top/lib/samepage/libsamepage.so" >"$vendors/samepage.icd" 2>/dev/null; then
+    vendors=${TMPDIR:-/tmp}/samepage-vendors-$(id -u)
+    mkdir -p "$vendors" && printf '%s\n' "$top/lib/samepage/libsamepage.so" >"$vendors/samepage.icd" || exit 1
+fi
+quoted() { printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"; }
+printf 'export OCL_ICD_VENDORS=%s\n' "$(quoted "$vendors")"
+printf 'unset OCL_ICD_FILENAMES\n'
+printf 'export PATH=%s:"$PATH"\n' "$(quoted "$top/bin")"
+if ! { ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null | grep -q 'libOpenCL\.so\.1'; then
+    printf 'export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\n' "$(quoted "$top/lib/loader")"
+fi
+END
+chmod +x "$top/env"
+
+tar -C "$work" --owner=0 --group=0 -cf - "$name" | xz -9 -T0 >"$output.part"
+mv "$output.part" "$output"
