@@ -155,6 +155,34 @@ static void a_range_may_lie_in_several_parts(void **state)
     assert_int_equal(unbind(second, at, GRANULES * GRANULE), 0);
 }
 
+/* A binding that is larger than a buffer can be: several of them, bound and unbound as one. */
+static void a_large_binding_has_several_buffers(void **state)
+{
+    (void)state;
+    const size_t bytes = (size_t)3 << 30, border = (size_t)2 << 30;
+    uintptr_t window;
+    size_t window_bytes;
+    sp_window_range(&window, &window_bytes);
+    unsigned char *at = (unsigned char *)window + 4096 * GRANULE;
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(bind(first, at, bytes, false), 0);
+        assert_int_equal(bind(second, at + border - GRANULE, 2 * GRANULE, false), 0);
+        assert_int_equal(copy(first, at + border, at, 4096),
+                         0); /* zeroes, also in the second round */
+        assert_int_equal(fill(first, at + border - 100, 200, (unsigned char)(7 + round)), 0);
+        assert_int_equal(transfer(second, at + border - GRANULE, 2 * GRANULE, 1, 2), 0);
+        unsigned char *host = host_pages(4096 + border / GRANULE - 1, 2);
+        assert_int_equal(transfer(second, host, 2 * GRANULE, 2, 0), 0);
+        assert_int_equal(host[GRANULE - 101], 0);
+        assert_int_equal(host[GRANULE - 100], 7 + round);
+        assert_int_equal(host[GRANULE + 99], 7 + round);
+        assert_int_equal(host[GRANULE + 100], 0);
+        assert_int_equal(unbind(first, at, bytes), 0);
+        assert_int_equal(unbind(second, at + border - GRANULE, 2 * GRANULE), 0);
+        assert_int_equal(fill(first, at + border, 1, 1), -EFAULT);
+    }
+}
+
 /* What a transfer is copying stays until its end. */
 static void unbinding_the_source_takes_nothing_away(void **state)
 {
@@ -394,6 +422,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_transfer_waits_for_its_part),
         cmocka_unit_test(a_transfer_takes_the_new_part),
         cmocka_unit_test(a_range_may_lie_in_several_parts),
+        cmocka_unit_test(a_large_binding_has_several_buffers),
         cmocka_unit_test(unbinding_the_source_takes_nothing_away),
         cmocka_unit_test(the_source_may_die_in_between),
         cmocka_unit_test(who_starts_later_is_told_of_all_parts),

@@ -236,6 +236,10 @@ static void selections_are_read(void **state)
     sp_selection_parse("virtual,mem=8388608", &selection);
     assert_int_equal(selection.virtuals[0].memory_bytes, 8 << 20);
     assert_string_equal(selection.virtuals[0].memory, "");
+    sp_selection_parse("virtual:2,drm=vgem,virtual,drm=/dev/dri/card0,mem=1G,drm=x", &selection);
+    assert_string_equal(selection.virtuals[1].memory, "drm=vgem");
+    assert_string_equal(selection.virtuals[2].memory, "drm=/dev/dri/card0");
+    assert_int_equal(selection.virtuals[2].memory_bytes, 1 << 30);
     sp_selection_parse("virtual,parts,virtual", &selection);
     assert_string_equal(selection.virtuals[0].memory, "parts");
     assert_string_equal(selection.virtuals[1].memory, "");
@@ -253,6 +257,7 @@ static void wrong_words_are_ignored(void **state)
         "mem=1G",
         "threads=2",
         "parts",
+        "drm=vgem",
         ",,",
         "CPU",
         "virtual:1x",
@@ -263,9 +268,9 @@ static void wrong_words_are_ignored(void **state)
         sp_selection_parse(words[i], &selection);
         assert_true(!selection.has_cpu && selection.num_virtual == 0);
     }
-    static const char *const numbers[] = {"mem=",      "mem=0",       "mem=1K",
-                                          "mem=1GB",   "mem=-5M",     "mem=99999999999T",
-                                          "threads=0", "threads=9999"};
+    static const char *const numbers[] = {"mem=",      "mem=0",        "mem=1K",
+                                          "mem=1GB",   "mem=-5M",      "mem=99999999999T",
+                                          "threads=0", "threads=9999", "drm="};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         char text[64];
         snprintf(text, sizeof text, "virtual,%s", numbers[i]);
@@ -273,6 +278,7 @@ static void wrong_words_are_ignored(void **state)
         assert_int_equal(selection.num_virtual, 1);
         assert_int_equal(selection.virtuals[0].memory_bytes, 0);
         assert_int_equal(selection.virtuals[0].threads, 0);
+        assert_string_equal(selection.virtuals[0].memory, "");
     }
 }
 
