@@ -366,16 +366,16 @@ static int take_messages(struct client_device *device)
     }
 }
 
-/* Takes completions, unless a waiting thread is about to. False: nonsense. */
+/* Takes completions; false: nonsense. Waits for the claim, which nobody keeps for longer than a spin:
+ * a waiting thread that has just seen the ring empty, and still holds it, does not look again; so
+ * who was woken must. */
 static bool take_completions(struct client_device *device)
 {
-    bool is_sane = true;
-    if (pthread_mutex_trylock(&device->claim) == 0) {
-        atomic_store_explicit(&device->rings->application_sleeps, 0, memory_order_relaxed);
-        is_sane = sp_client_take_completions(device);
-        sp_client_unclaim(device);
-        sp_client_deliver(device, NULL);
-    }
+    pthread_mutex_lock(&device->claim);
+    atomic_store_explicit(&device->rings->application_sleeps, 0, memory_order_relaxed);
+    bool is_sane = sp_client_take_completions(device);
+    sp_client_unclaim(device);
+    sp_client_deliver(device, NULL);
     return is_sane;
 }
 
