@@ -366,7 +366,7 @@ static int take_messages(struct client_device *device)
     }
 }
 
-/* Takes completions; false: nonsense. Waits for the claim, which nobody keeps for longer than a spin:
+/* Takes completions; false: nonsense. Waits for the claim, which nobody keeps longer than a spin:
  * a waiting thread that has just seen the ring empty, and still holds it, does not look again; so
  * who was woken must. */
 static bool take_completions(struct client_device *device)
