@@ -188,6 +188,10 @@ static uint64_t next_change(const struct sp_check_region *check, uint64_t offset
 
 void sp_check_arrange(struct sp_check_region *check, uint64_t first, uint64_t end, bool is_new)
 {
+    if (check->allowed) { /* later, by rearm */
+        check->is_open = true;
+        check->has_new |= is_new;
+    }
     if (!check->watched_bytes || check->allowed)
         return;
     first = page_floor(first);
@@ -218,8 +222,9 @@ void sp_check_rearm(struct sp_check_region *check)
 {
     if (!check->is_open || check->allowed)
         return;
-    check->is_open = false;
-    sp_check_arrange(check, 0, check->watched_bytes, false);
+    bool is_new = check->has_new;
+    check->is_open = check->has_new = false;
+    sp_check_arrange(check, 0, check->watched_bytes, is_new);
 }
 
 /* The live region whose room holds `address`; NULL: none. A region is freed only after its end was

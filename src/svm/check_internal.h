@@ -36,6 +36,7 @@ struct sp_check_command {
     struct sp_finding_actor actor;
     uint32_t agent;
     bool has_work;
+    bool is_map; /* neither: it only moves data */
     unsigned count;
     struct check_use uses[];
 };
@@ -50,7 +51,8 @@ struct sp_check_region {
     struct check_map *maps;
     struct check_use *uses;
     unsigned allowed; /* commands that run in this process, and the library itself */
-    bool is_open;     /* pages outside of maps may be open */
+    bool is_open;     /* pages may be open for more than maps allow */
+    bool has_new;     /* and some of a map may not be entered */
 };
 
 extern pthread_mutex_t sp_check_lock;

@@ -41,11 +41,12 @@ static void look_for_others(const struct check_use *use)
 {
     const struct sp_check_region *check = use->region->check;
     const struct sp_check_command *command = use->command;
-    bool is_map = !command->has_work;
+    bool is_map = command->is_map;
     for (struct check_use *other = check->uses; other; other = other->next) {
         if (other->command == command)
             continue;
-        if (other->command->agent == command->agent || (!other->command->has_work && is_map) ||
+        if (other->command->agent == command->agent || (other->command->is_map && is_map) ||
+            !(other->command->has_work || other->command->is_map) ||
             !(use->is_write ? other->is_read || other->is_write : other->is_write) ||
             !overlap(use->first, use->end, other->first, other->end))
             continue;
@@ -124,6 +125,7 @@ struct sp_check_command *sp_check_begin(struct sp_coherence *coherence, uint32_t
     name_actor(&command->actor, actor);
     command->agent = agent;
     command->has_work = has_work;
+    command->is_map = coherence->is_map;
     pthread_mutex_lock(&sp_check_lock);
     command->next = newest_command;
     if (newest_command)

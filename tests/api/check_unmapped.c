@@ -45,6 +45,49 @@ static void CL_CALLBACK notify(const char *message, const void *info, size_t siz
     fflush(stdout);
 }
 
+/* A map begins and ends while a kernel on the CPU uses another part of the buffer; when that has
+ * ended, too, the part that was mapped is closed. */
+static void map_beside_kernel(void)
+{
+    static const char source[] =
+        "kernel void spin(global uint *p, uint rounds) {\n"
+        "  uint x = get_global_id(0);\n"
+        "  for (uint i = 0; i < rounds; i++) x = x * 1664525u + 1013904223u;\n"
+        "  p[get_global_id(0)] = x;\n"
+        "}\n";
+    const cl_buffer_region part = {0, 4096};
+    cl_uint rounds = 200000;
+    size_t count = 1024;
+    cl_int error;
+    cl_mem buffer = clCreateBuffer(setup.context, 0, 4 * 4096, NULL, &error);
+    REQUIRE_CL(error);
+    cl_mem sub = clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &part, &error);
+    REQUIRE_CL(error);
+    cl_command_queue other =
+        clCreateCommandQueueWithProperties(setup.context, setup.devices[0], NULL, &error);
+    REQUIRE_CL(error);
+    cl_kernel kernel = run_kernel(&setup, source, "spin");
+    CHECK_CL(clSetKernelArg(kernel, 0, sizeof sub, &sub), CL_SUCCESS);
+    CHECK_CL(clSetKernelArg(kernel, 1, sizeof rounds, &rounds), CL_SUCCESS);
+    CHECK_CL(clEnqueueNDRangeKernel(setup.queues[0], kernel, 1, NULL, &count, NULL, 0, NULL, NULL),
+             CL_SUCCESS);
+    CHECK_CL(clFlush(setup.queues[0]), CL_SUCCESS);
+    clSVMFree(setup.context, (void *)p);
+    p = clEnqueueMapBuffer(other, buffer, CL_TRUE, CL_MAP_WRITE, 2 * 4096, 2 * 4096, 0, NULL, NULL,
+                           &error);
+    REQUIRE_CL(error);
+    store();
+    CHECK_CL(clEnqueueUnmapMemObject(other, buffer, (void *)p, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clFinish(other), CL_SUCCESS);
+    CHECK_CL(clFinish(setup.queues[0]), CL_SUCCESS);
+    load();
+    p = NULL;
+    CHECK_CL(clReleaseKernel(kernel), CL_SUCCESS);
+    CHECK_CL(clReleaseCommandQueue(other), CL_SUCCESS);
+    CHECK_CL(clReleaseMemObject(sub), CL_SUCCESS);
+    CHECK_CL(clReleaseMemObject(buffer), CL_SUCCESS);
+}
+
 static void scenario(const char *name)
 {
     bool is_told = !strcmp(name, "told");
@@ -89,6 +132,8 @@ static void scenario(const char *name)
         load();
         CHECK_CL(clReleaseMemObject(buffer), CL_SUCCESS);
         p = NULL;
+    } else if (!strcmp(name, "beside")) {
+        map_beside_kernel();
     } else if (!strcmp(name, "right")) {
         run_map(&setup, CL_MAP_WRITE_INVALIDATE_REGION, (void *)p, BYTES);
         memset((void *)p, 7, BYTES);
@@ -153,6 +198,10 @@ static void check_on(const char *devices)
     CHECK_SAYS(run, "the host read memory that is not mapped, in load (");
     CHECK_SAYS(run, "of the buffer of 10000 bytes at 0x");
     CHECK_SAYS(run, "fix: map the buffer with clEnqueueMapBuffer and CL_MAP_READ");
+
+    run_self(&run, "1", devices, "beside");
+    CHECK_RUN_REPORTS(run, 1);
+    CHECK_SAYS(run, "the host read memory that is not mapped, in load (");
 
     run_self(&run, "1", devices, "told");
     CHECK_RUN_REPORTS(run, 2);
