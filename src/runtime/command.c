@@ -320,7 +320,7 @@ static void trace_command(const struct sp_command *command, cl_int status)
                   (unsigned long long)command->sequence);
 }
 
-static void end_check(struct sp_command *command, cl_int status)
+static __attribute__((noinline, cold)) void end_check(struct sp_command *command, cl_int status)
 {
     bool is_kernel = command->has_work && command->work.kind == SP_WORK_KERNEL;
     sp_check_end(command->check, &command->coherence,
@@ -493,7 +493,7 @@ static void ranges_ready(struct sp_coherence *coherence)
     start_ready(&ending);
 }
 
-static void begin_check(struct sp_command *command, const struct sp_device *device)
+static __attribute__((noinline, cold)) void begin_check(struct sp_command *command, const struct sp_device *device)
 {
     const struct sp_check_actor actor = {.what = name_of(command->event.type),
                                          .kernel = command->kernel_name,

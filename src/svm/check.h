@@ -29,7 +29,8 @@ struct sp_span;
 struct sp_work;
 
 /* Set by sp_check_init, constant afterwards; false in a forked child. */
-extern bool sp_check_is_on;
+#define SP_CHECK_OWN __attribute__((visibility("hidden"))) /* read without an indirection */
+extern bool sp_check_is_on SP_CHECK_OWN;
 extern bool sp_check_forgives; /* only where it is on */
 extern bool sp_check_aborts;   /* likewise */
 
