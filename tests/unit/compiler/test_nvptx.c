@@ -164,6 +164,7 @@ static void takes_the_benchmark(void **state)
     assert_has_not(ptx, "ld.u32");
     assert_has_not(ptx, "st.f32");
     assert_has(ptx, "ld.global.v4.f32");
+    assert_has(ptx, "ld.shared.v4.f32");
     assert_has(ptx, "rsqrt.approx.f32");
     assert_has(ptx, "ex2.approx");
     assert_has_not(ptx, "membar");
@@ -375,7 +376,7 @@ static void places_local_variables(void **state)
     (void)state;
     char *ptx = compile("kernel void k(global int *p) { local int t[64]; t[p[0]] = p[1];\n"
                         "barrier(CLK_LOCAL_MEM_FENCE); p[2] = t[p[3]]; }\n");
-    assert_has(ptx, ".shared .align 4 .b8");
+    assert_has(ptx, ".shared .align 16 .b8");
     assert_has_not(ptx, "__sp_local_memory");
     assert_has(ptx, "st.shared");
     assert_has(ptx, "ld.shared");
@@ -536,6 +537,25 @@ static void finds_address_spaces(void **state)
     free(ptx);
 }
 
+/* A generic pointer to local memory is not its local address; null is null all the same. */
+static void keeps_null_pointers(void **state)
+{
+    (void)state;
+    char *ptx =
+        compile("kernel void k(global int *g, local int *l, int i) {\n"
+                "local int *local s[4]; s[i] = i > 3 ? l : 0; barrier(CLK_LOCAL_MEM_FENCE);\n"
+                "int *q = s[i + 1]; ((global ulong *)g)[0] = (ulong)q; }\n");
+    assert_has(ptx, "cvta.shared");
+    assert_int_equal(count(strstr(ptx, "cvta.shared"), "selp.b64"), 1);
+    free(ptx);
+    /* What comes from an argument or a variable is not asked. */
+    ptx = compile("kernel void k(global ulong *g, local int *l, int i) {\n"
+                  "int *q = l + i; g[0] = (ulong)q; }\n");
+    assert_has(ptx, "cvta.shared");
+    assert_has_not(ptx, "selp");
+    free(ptx);
+}
+
 static void rewrites_only_address_spaces(void **state)
 {
     (void)state;
@@ -563,6 +583,10 @@ static void rewrites_only_address_spaces(void **state)
          "!1 = !{!\"addrspacecast ptr addrspace(2)\"}"},
         {"%e = alloca target(\"spirv.Event\"), align 8", "%e = alloca ptr, align 8"},
         {"; ptr addrspace(4)", "; ptr addrspace(4)"},
+        {"select i1 %c, ptr addrspace(4) addrspacecast (ptr addrspace(3) null to ptr "
+         "addrspace(4)), "
+         "ptr addrspace(4) addrspacecast (ptr null to ptr addrspace(4))",
+         "select i1 %c, ptr  null, ptr  null"},
     };
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         struct sp_cc_text result = {0};
@@ -637,6 +661,7 @@ int main(void)
         cmocka_unit_test(keeps_barriers),
         cmocka_unit_test(gives_atomics_scope_and_order),
         cmocka_unit_test(finds_address_spaces),
+        cmocka_unit_test(keeps_null_pointers),
         cmocka_unit_test(obeys_options),
         cmocka_unit_test(refuses_other_targets),
         cmocka_unit_test(takes_hard_kernels),

@@ -9,6 +9,7 @@
 #include "compiler/cc/gpu/builtins.h"
 #include "compiler/cc/gpu/entry.h"
 #include "compiler/cc/gpu/machine.h"
+#include "compiler/cc/gpu/nulls.h"
 #include "compiler/cc/gpu/places.h"
 #include "compiler/cc/gpu/precision.h"
 #include "compiler/cc/gpu/spaces.h"
@@ -27,6 +28,10 @@
 
 /* Makes equal calls of pure functions one. */
 #define MERGING "function(sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,gvn)"
+
+/* Vectors mean nothing to the GPU's arithmetic, and hide lanes that nobody uses (the fourth of a
+ * float3); their loads and stores stay whole. */
+#define TO_SCALARS "function(sroa<modify-cfg>,scalarizer,instcombine<no-verify-fixpoint>,dce)"
 
 #define LIBM_PREFIX "__sp_libm_"
 #define NATIVE_PREFIX SP_TARGET_PREFIX "native_"
@@ -95,6 +100,7 @@ static enum sp_cc_status take_kernels(struct work *work, struct sp_cc_text *log)
     if (status == SP_CC_OK) {
         sp_cc_layout_globals(work->module, &globals);
         delete_others(work, kernels);
+        sp_gpu_keep_nulls(work->module);
         sp_gpu_place_variables(work->module, kernels, locals, work->num_kernels, &globals);
     }
     for (size_t i = 0; i < work->num_kernels; i++)
@@ -321,7 +327,8 @@ static enum sp_cc_status generate(struct work *work, struct sp_cc_text *image,
         status = link_library(work);
     if (status != SP_CC_OK)
         return status;
-    if (!inline_all(work, false, log) || !run(work, MERGING, log) || !inline_all(work, true, log))
+    if (!inline_all(work, false, log) || !run(work, MERGING, log) || !inline_all(work, true, log) ||
+        !run(work, TO_SCALARS, log))
         return SP_CC_INTERNAL;
     sp_ir_dump(work->module, "gpu-entries");
     if (sp_cc_module_is_broken(work->module, "after making entries", log))

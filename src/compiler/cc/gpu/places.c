@@ -5,7 +5,10 @@
 #include "compiler/cc/text.h"
 #include "compiler/gpu_abi.h"
 
+#include <llvm-c/Target.h>
 #include <string.h>
+
+#define WIDEST_LOAD 16u /* bytes: ld.shared.v4.b32 */
 
 struct placing {
     LLVMModuleRef module;
@@ -110,6 +113,17 @@ static void place_in_function(struct placing *p, LLVMValueRef function)
     }
 }
 
+/* So that neighbours are loaded together: an array starts where the widest load may. */
+static void align_locals(LLVMModuleRef module)
+{
+    LLVMTargetDataRef sizes = LLVMGetModuleDataLayout(module);
+    for (LLVMValueRef v = LLVMGetFirstGlobal(module); v; v = LLVMGetNextGlobal(v))
+        if (LLVMGetPointerAddressSpace(LLVMTypeOf(v)) == SP_SPACE_LOCAL &&
+            LLVMABISizeOfType(sizes, LLVMGlobalGetValueType(v)) >= WIDEST_LOAD &&
+            sp_ir_alignment(module, v) < WIDEST_LOAD)
+            LLVMSetAlignment(v, WIDEST_LOAD);
+}
+
 void sp_gpu_place_variables(LLVMModuleRef module, LLVMValueRef *kernels,
                             const struct sp_cc_layout *locals, size_t num_kernels,
                             const struct sp_cc_layout *globals)
@@ -121,6 +135,7 @@ void sp_gpu_place_variables(LLVMModuleRef module, LLVMValueRef *kernels,
         p.locals = sp_gpu_local_front(locals[i].bytes) ? &locals[i] : NULL;
         place_in_function(&p, kernels[i]);
     }
+    align_locals(module);
     sp_cc_add_globals_init(module, globals);
     LLVMDisposeBuilder(p.builder);
 }

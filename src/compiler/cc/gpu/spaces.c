@@ -5,7 +5,8 @@
  * The text has a type written before every operand, so a pointer type is all there is to look at:
  * "ptr", perhaps followed by " addrspace(N)". A global variable has "addrspace(N)" alone. Casts
  * need both of their types: "addrspacecast [(]TYPE OPERAND to TYPE". Opaque types of the SPIR-V
- * target, which no GPU knows (event_t), become pointers. */
+ * target, which no GPU knows (event_t), become pointers. A cast of the null pointer is the null
+ * pointer. */
 #include "compiler/cc/gpu/spaces.h"
 
 #include "compiler/cc/ir.h"
@@ -89,6 +90,18 @@ static bool is_no_cast(const char *at)
     return to && mapped(space_of_type(at)) == mapped(space_of_type(to));
 }
 
+/* Where a cast of the null pointer, "(TYPE null to TYPE)", ends; else NULL. */
+static const char *past_null_cast(const char *at)
+{
+    const char *to = *at == '(' ? target_type(at + 1) : NULL;
+    if (!to || strncmp(to - strlen(" null to "), " null to ", strlen(" null to ")))
+        return NULL;
+    const char *end = strchr(to, ')');
+    if (end && starts(to, "ptr " SPACE))
+        end = strchr(end + 1, ')');
+    return end ? end + 1 : NULL;
+}
+
 static bool is_word_start(const char *text, const char *at)
 {
     return at == text || !(isalnum((unsigned char)at[-1]) || strchr("_.$%@!-", at[-1]));
@@ -117,6 +130,12 @@ void sp_gpu_respace(const char *text, struct sp_cc_text *result)
             at += strcspn(at, "\n"); /* a comment */
         } else if (starts(at, CAST) && is_word_start(text, at)) {
             add(result, done, at);
+            end = past_null_cast(at + strlen(CAST));
+            if (end) {
+                sp_cc_text_add(result, "null", 4);
+                done = at = end;
+                continue;
+            }
             const char *word = is_no_cast(at + strlen(CAST)) ? "bitcast " : CAST;
             sp_cc_text_add(result, word, strlen(word));
             done = at = at + strlen(CAST);
