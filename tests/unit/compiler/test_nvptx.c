@@ -292,14 +292,14 @@ static void reads_arguments_at_their_offsets(void **state)
     char *ptx = ptx_of(&program, NULL, version_3);
     const struct sp_kernel_info *info = &program.info.kernels[0];
     struct sp_cc_text word = {0};
-    sp_cc_text_format(&word, ".param .align 128 .b8 sp_kernel_k_param_0[%zu]",
+    sp_cc_text_format(&word, ".param .align 16 .b8 sp_kernel_k_param_0[%zu]",
                       (size_t)sp_gpu_launch_offset(info->args_bytes) +
                           sizeof(struct sp_gpu_launch));
     assert_has(ptx, word.bytes);
     sp_cc_text_finish(&word);
-    /* out, tmp, s.l, d and the last element of w; the parts that are loaded as they are. */
+    /* out, tmp, s (in pieces of 16 bytes), d, the last element of w, and index. */
     const uint32_t offsets[] = {info->args[1].offset,       info->args[3].offset,
-                                info->args[4].offset + 8,   info->args[5].offset,
+                                info->args[4].offset,       info->args[5].offset,
                                 info->args[6].offset + 120, info->args[7].offset};
     for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
         sp_cc_text_format(&word, "+%u]", offsets[i]);
@@ -307,6 +307,7 @@ static void reads_arguments_at_their_offsets(void **state)
         sp_cc_text_finish(&word);
     }
     assert_has(ptx, ".extern .shared .align 128 .b8 __sp_local_memory[]");
+    assert_has_not(ptx, "ld.param.u8"); /* no copy of the whole block, byte by byte */
     program_finish(&program);
     free(ptx);
 }

@@ -1,6 +1,7 @@
 /* See entry.h. An entry has one parameter, the block, given by value: so its layout is gpu_abi.h's,
  * whatever rules PTX has for parameters of other types. LLVM turns reads of it into reads of
- * parameter memory, which is why nothing but loads and copies from it are made here. */
+ * parameter memory as long as they are loads; at the first memcpy it would copy the whole block to
+ * the stack, byte by byte. */
 #include "compiler/cc/gpu/entry.h"
 
 #include "compiler/cc/describe.h"
@@ -15,7 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PTX_KERNEL_CALL_CONV 71u  /* llvm::CallingConv::PTX_Kernel */
+#define PTX_KERNEL_CALL_CONV 71u /* llvm::CallingConv::PTX_Kernel */
+
+/* More would move the block: ptxas aligns it in the constant bank, where parameters start at a
+ * multiple of 16, and the driver would have to know by how much. */
+#define BLOCK_ALIGN 16u
+
+#define WIDEST_COPY 8u            /* bytes that a struct is copied by */
 #define MAX_WORK_GROUP_SIZE 1024u /* SP_MAX_WORK_GROUP_SIZE (docs/compiler-contract.md) */
 
 static unsigned attribute_kind(const char *name)
@@ -38,7 +45,7 @@ LLVMValueRef sp_gpu_launch_member(const struct sp_gpu_entry *entry, LLVMBuilderR
 }
 
 static void add_entry_function(LLVMModuleRef module, const char *name, uint64_t block_bytes,
-                               uint64_t align, struct sp_gpu_entry *entry)
+                               struct sp_gpu_entry *entry)
 {
     LLVMContextRef context = LLVMGetModuleContext(module);
     LLVMTypeRef pointer = LLVMPointerTypeInContext(context, SP_GPU_SPACE_GENERIC);
@@ -49,9 +56,31 @@ static void add_entry_function(LLVMModuleRef module, const char *name, uint64_t 
     LLVMAddAttributeAtIndex(entry->function, 1,
                             LLVMCreateTypeAttribute(context, attribute_kind("byval"), block));
     LLVMAddAttributeAtIndex(entry->function, 1,
-                            LLVMCreateEnumAttribute(context, attribute_kind("align"), align));
+                            LLVMCreateEnumAttribute(context, attribute_kind("align"), BLOCK_ALIGN));
     LLVMAddAttributeAtIndex(entry->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                             LLVMCreateEnumAttribute(context, attribute_kind("nounwind"), 0));
+}
+
+/* A copy of the work-item's own of a struct; where the kernel only reads it, LLVM removes it. */
+static LLVMValueRef copy_argument(LLVMBuilderRef builder, LLVMValueRef function, LLVMTypeRef type,
+                                  const struct sp_arg_info *arg)
+{
+    LLVMContextRef context = LLVMGetTypeContext(type);
+    LLVMTypeRef byte = LLVMInt8TypeInContext(context), i64 = LLVMInt64TypeInContext(context);
+    uint32_t step = arg->align < WIDEST_COPY ? arg->align : WIDEST_COPY;
+    LLVMTypeRef unit = LLVMIntTypeInContext(context, step * 8);
+    LLVMValueRef copy = LLVMBuildAlloca(builder, type, arg->name);
+    LLVMSetAlignment(copy, arg->align);
+    for (uint32_t offset = 0; offset < arg->size; offset += step) {
+        LLVMValueRef index = LLVMConstInt(i64, offset, false);
+        LLVMValueRef part = LLVMBuildLoad2(
+            builder, unit, block_address(builder, function, arg->offset + offset), "");
+        LLVMSetAlignment(part, step);
+        LLVMValueRef store = LLVMBuildStore(
+            builder, part, LLVMBuildInBoundsGEP2(builder, byte, copy, &index, 1, ""));
+        LLVMSetAlignment(store, step);
+    }
+    return copy;
 }
 
 /* One argument from the block. */
@@ -83,17 +112,11 @@ static LLVMValueRef load_argument(LLVMModuleRef module, LLVMBuilderRef builder, 
         LLVMGetEnumAttributeAtIndex(kernel, index + 1, attribute_kind("byval"));
     if (!byval) {
         LLVMValueRef value = LLVMBuildLoad2(builder, type, at, arg->name);
-        LLVMSetAlignment(value, arg->align);
+        LLVMSetAlignment(value, arg->align < BLOCK_ALIGN ? arg->align : BLOCK_ALIGN);
         return value;
     }
-    /* A copy of the work-item's own; where the kernel only reads it, LLVM removes it. */
-    LLVMTypeRef content = LLVMGetTypeAttributeValue(byval);
-    LLVMValueRef copy = LLVMBuildAlloca(builder, content, arg->name);
-    LLVMSetAlignment(copy, arg->align);
-    LLVMBuildMemCpy(builder, copy, arg->align, at, arg->align,
-                    LLVMConstInt(LLVMInt64TypeInContext(context), arg->size, false));
     LLVMRemoveEnumAttributeAtIndex(kernel, index + 1, attribute_kind("byval"));
-    return copy;
+    return copy_argument(builder, function, LLVMGetTypeAttributeValue(byval), arg);
 }
 
 void sp_gpu_add_entry(LLVMModuleRef module, LLVMValueRef kernel, const struct sp_kernel_info *info,
@@ -103,14 +126,10 @@ void sp_gpu_add_entry(LLVMModuleRef module, LLVMValueRef kernel, const struct sp
     LLVMBuilderRef builder = LLVMCreateBuilderInContext(context);
     LLVMValueRef *values = sp_cc_allocate(info->num_args * sizeof(LLVMValueRef));
     struct sp_cc_text name = {0};
-    uint64_t align = 8;
-    for (uint32_t i = 0; i < info->num_args; i++)
-        if (align < info->args[i].align)
-            align = info->args[i].align;
     sp_cc_text_format(&name, SP_GPU_KERNEL_SYMBOL_PREFIX "%s", info->name);
     entry->launch_offset = sp_gpu_launch_offset(info->args_bytes);
     add_entry_function(module, name.bytes, entry->launch_offset + sizeof(struct sp_gpu_launch),
-                       align, entry);
+                       entry);
     LLVMBasicBlockRef start = LLVMAppendBasicBlockInContext(context, entry->function, "");
     LLVMPositionBuilderAtEnd(builder, start);
     for (uint32_t i = 0; i < info->num_args; i++)
@@ -135,7 +154,7 @@ void sp_gpu_add_globals_entry(LLVMModuleRef module, struct sp_gpu_entry *entry)
         return;
     LLVMSetValueName2(inner, inner_name, strlen(inner_name));
     LLVMSetLinkage(inner, LLVMInternalLinkage);
-    add_entry_function(module, SP_GPU_GLOBALS_INIT_SYMBOL, sizeof(struct sp_gpu_launch), 8, entry);
+    add_entry_function(module, SP_GPU_GLOBALS_INIT_SYMBOL, sizeof(struct sp_gpu_launch), entry);
     LLVMBuilderRef builder = LLVMCreateBuilderInContext(context);
     LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, entry->function, ""));
     LLVMValueRef globals = LLVMBuildLoad2(
