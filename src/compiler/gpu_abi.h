@@ -97,8 +97,8 @@ struct sp_gpu_print_buffer {
 
 /* One record: this, then for each argument after the format what cpu_abi.h says of a printf record
  * (struct sp_print_argument and the value, padded to 8). Addresses in it, the format's as well as
- * those of %s, are device addresses of zero-terminated strings, valid as long as the module; how much
- * may be read behind the zero is not said. */
+ * those of %s, are device addresses of zero-terminated strings, valid as long as the module; how
+ * much may be read behind the zero is not said. */
 struct sp_gpu_print_record {
     uint64_t bytes; /* of the record with this header, a multiple of 8; 0: the end */
     uint64_t format;
