@@ -19,10 +19,6 @@
 #include "device/client/client.h"
 #include "util/time.h"
 
-/* What a waiting thread spins for before it sleeps: longer than a launch and its completion take (1
- * us), and than being woken does (5 to 50 us). */
-#define SPIN_NS 50000u
-
 /* Clock reads while spinning, one for so many pauses. */
 #define PAUSES_PER_CLOCK 32u
 
@@ -228,7 +224,8 @@ void sp_client_wait(struct sp_device *given, struct sp_gate *gate, const void *s
 {
     struct client_device *device = client_of(given);
     (void)stream;
-    uint64_t end = sp_time_ns() + SPIN_NS;
+    uint64_t spin_ns = device->spin_us * UINT64_C(1000);
+    uint64_t end = sp_time_ns() + spin_ns;
     while (!sp_gate_is_open(gate) && sp_time_ns() < end) {
         if (pthread_mutex_trylock(&device->claim) == 0) {
             if (device->rings && !is_broken(device))
@@ -250,7 +247,7 @@ void sp_client_wait(struct sp_device *given, struct sp_gate *gate, const void *s
             break;
         pthread_mutex_lock(&device->claim);
         if (device->rings && !is_broken(device))
-            poll_completions(device, gate, sp_time_ns() + SPIN_NS);
+            poll_completions(device, gate, sp_time_ns() + spin_ns);
         sp_client_unclaim(device);
         sp_client_deliver(device, gate);
     }

@@ -208,7 +208,8 @@ static int say_hello(struct client_device *device, int rings_file, uint64_t dead
                                                             ? 0 /* it knows */
                                                             : device->device.info.global_memory_bytes,
                                         .threads = device->selected.threads,
-                                        .ordinal = device->ordinal};
+                                        .ordinal = device->ordinal,
+                                        .spin_us = device->spin_us};
     int answer_files[SP_MAX_MESSAGE_FILES];
     int window_file = sp_window_file();
     if (window_file < 0)

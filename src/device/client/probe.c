@@ -20,6 +20,13 @@
  * application. */
 #define MEMORY_SHARE 4u
 
+/* How long a waiting thread looks for the end of a work before it sleeps (SAMEPAGE_SPIN_MICROSECONDS): longer than a
+ * launch and its completion take (virtual: 1 us, GPU: 10), and than being woken does (5 to 50 us, twice where the
+ * device's process sleeps too). Kernels of a GPU are mostly shorter than the second. */
+#define SPIN_US 50u
+#define GPU_SPIN_US 1000u
+#define MAX_SPIN_US 1000000u
+
 /* How long a GPU may take to say what it is: CUDA's start takes 0.3 to 1 s each where many start. */
 #define DESCRIBE_SECONDS 30
 
@@ -61,8 +68,25 @@ static void suggest_local_size(struct sp_device *device, const struct sp_kernel_
         like->ops->suggest_local_size(device, info, range, local_size);
 }
 
+/* Between memories of one kind there is a direct way; a GPU reaches the memory of a virtual device through the
+ * host's processor, which is slower than the host's own pages. */
+static uint32_t distance(struct sp_device *given, uint32_t source)
+{
+    enum { DIRECT, HOST, BY_HOST };
+    const struct client_device *device = client_of(given);
+    if (source == 0)
+        return HOST;
+    const struct client_device *from = &sp_client_devices[source - 1];
+    if (!given->info.is_gpu)
+        return from->device.info.is_gpu ? UINT32_MAX : DIRECT;
+    if (!from->device.info.is_gpu)
+        return BY_HOST;
+    return device->description.peers >> from->ordinal & 1 ? DIRECT : UINT32_MAX;
+}
+
 static const struct sp_device_ops client_ops = {
     .submit = sp_client_submit,
+    .distance = distance,
     .wait = sp_client_wait,
     .load = sp_client_load,
     .unload = sp_client_unload,
@@ -207,6 +231,22 @@ static void describe(struct client_device *device, uint64_t default_bytes)
     info->numa_nodes = 1;
 }
 
+/* Microseconds from the environment. */
+static uint32_t read_spin_us(uint32_t usual)
+{
+    const char *text = getenv("SAMEPAGE_SPIN_MICROSECONDS");
+    if (!text || !*text)
+        return usual;
+    char *end;
+    unsigned long number = strtoul(text, &end, 10);
+    if (*text >= '0' && *text <= '9' && !*end && number <= MAX_SPIN_US)
+        return (uint32_t)number;
+    fprintf(stderr,
+            "samepage: SAMEPAGE_SPIN_MICROSECONDS=%s is not a whole number from 0 to %u; it is %u.\n", text,
+            MAX_SPIN_US, usual);
+    return usual;
+}
+
 /* Seconds from the environment; 0: no limit. */
 static uint64_t read_limit_ns(void)
 {
@@ -290,14 +330,18 @@ static int probe(struct sp_device ***found, unsigned *count)
         sp_client_devices = NULL;
         return -ENOMEM;
     }
+    uint32_t spin_us = read_spin_us(SPIN_US);
+    uint32_t gpu_spin_us = num_cuda ? read_spin_us(GPU_SPIN_US) : 0;
     for (uint32_t i = 0; i < total; i++) {
         struct client_device *device = &sp_client_devices[i];
         set_up(device, i);
         if (i < num_cuda) {
             set_up_cuda(device, ordinals[i], !selection->num_cuda);
+            device->spin_us = gpu_spin_us;
         } else {
             device->selected = selection->virtuals[i - num_cuda];
             describe(device, default_bytes);
+            device->spin_us = spin_us;
         }
     }
     /* All are there before any thread looks for its peers. One that cannot start is dead, and the

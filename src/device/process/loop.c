@@ -10,7 +10,7 @@
  * the word. Both do it sequentially consistent: one of the two sees the other, and no command is
  * slept through. The other direction is the same with application_sleeps and an eventfd.
  *
- * With commands under way in the backend it spins longer, for their end or the next command; then the
+ * With commands under way in the backend it spins for their end or the next command, as long as the application says; then the
  * backend is told (rest), and wakes the sleeper as the application does.
  */
 #include <errno.h>
@@ -24,10 +24,6 @@
  * end is waited for each time costs no system call; short enough to go unnoticed. */
 #define SPIN_NS 50000u
 
-/* Likewise while a device works: the end of a short kernel is seen at once, and one that takes longer
- * than this takes longer by a wake-up of 2% of it at most. */
-#define BUSY_SPIN_NS 2000000u
-
 /* Clock reads while spinning, one for so many pauses. */
 #define PAUSES_PER_CLOCK 32u
 
@@ -39,6 +35,7 @@ static struct {
     uint64_t released; /* what the shared word says: behind the last command that nobody reads */
     uint64_t current;  /* number of the command in the backend's submit; 0: none */
     uint64_t completion_tail;
+    uint64_t busy_spin_ns; /* as SPIN_NS, while works are under way */
     uint64_t undeclared; /* for the completion to come */
 } loop;
 
@@ -46,8 +43,10 @@ static struct {
  */
 static _Atomic(void *) codes[SP_MAX_CODE_SLOTS];
 
-void sp_loop_init(const struct sp_backend *backend, struct sp_rings *rings, int completions)
+void sp_loop_init(const struct sp_backend *backend, struct sp_rings *rings, int completions,
+                  uint32_t spin_us)
 {
+    loop.busy_spin_ns = spin_us * UINT64_C(1000);
     loop.backend = backend;
     loop.rings = rings;
     loop.completions = completions;
@@ -150,7 +149,7 @@ static void wait_for_command(void)
 static void attend(void)
 {
     for (;;) {
-        uint64_t end = sp_time_ns() + BUSY_SPIN_NS, seen = loop.completion_tail;
+        uint64_t end = sp_time_ns() + loop.busy_spin_ns, seen = loop.completion_tail;
         do {
             for (unsigned i = 0; i < PAUSES_PER_CLOCK; i++) {
                 if (has_commands(memory_order_acquire) || !loop.backend->progress(false))

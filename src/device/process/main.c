@@ -129,14 +129,15 @@ static int map_files(const int files[SP_HELLO_FILES], struct sp_rings **rings)
     return 0;
 }
 
-static int start_threads(int socket, const int files[SP_HELLO_FILES], struct sp_rings *rings)
+static int start_threads(int socket, const int files[SP_HELLO_FILES], struct sp_rings *rings,
+                         uint32_t spin_us)
 {
     int error = sp_fault_watch(socket, files[SP_HELLO_APPLICATION]);
     if (error)
         return error;
     sp_fault_report_to(rings, process.backend->reveal);
     sp_fault_prepare_thread();
-    sp_loop_init(process.backend, rings, files[SP_HELLO_COMPLETIONS]);
+    sp_loop_init(process.backend, rings, files[SP_HELLO_COMPLETIONS], spin_us);
     sp_peers_init(process.backend, socket);
     return sp_thread_start_detached(sp_loop_run, NULL, LOOP_STACK_BYTES);
 }
@@ -174,7 +175,7 @@ static int say_hello(int socket, int window_error)
     if (!error)
         error = process.backend->start(&process.setup, &memory_file, &reply.description);
     if (!error)
-        error = start_threads(socket, files, rings);
+        error = start_threads(socket, files, rings, message.spin_us);
     reply.error = error;
     int sent = sp_message_send(socket, true, &reply, &memory_file, 1);
     return error ? error : sent;

@@ -14,8 +14,9 @@
 
 /* loop.c */
 
-/* Set up by main before any thread runs. */
-void sp_loop_init(const struct sp_backend *backend, struct sp_rings *rings, int completions);
+/* Set up by main before any thread runs. spin_us: see protocol.h. */
+void sp_loop_init(const struct sp_backend *backend, struct sp_rings *rings, int completions,
+                  uint32_t spin_us);
 
 /* Runs for ever. */
 void *sp_loop_run(void *unused);

@@ -25,7 +25,7 @@
  */
 
 enum sp_message_kind {
-    /* The first, each way. To the process: memory_bytes, threads, ordinal; files SP_HELLO_. Back:
+    /* The first, each way. To the process: memory_bytes, threads, ordinal, spin_us; files SP_HELLO_. Back:
      * error, description, and the device's memory file where there is one. */
     SP_MESSAGE_HELLO = 1,
     /* To the process: another device has a process: slot (its index), generation; its memory file,
@@ -71,6 +71,7 @@ struct sp_device_description {
     uint32_t has_pci, pci_domain, pci_bus, pci_device, pci_function;
     uint32_t has_uuid;
     unsigned char uuid[16];
+    uint32_t peers; /* bit n: it copies directly from device n of its kind */
 };
 
 struct sp_device_message {
@@ -87,6 +88,7 @@ struct sp_device_message {
     uint32_t reader, reader_generation; /* index, and which of its processes */
     uint32_t threads;
     uint32_t ordinal;
+    uint32_t spin_us; /* how long the process looks for the end of works before it sleeps */
     struct sp_device_description description; /* zero but in a HELLO to the application */
     char memory[SP_MEMORY_NAME_BYTES]; /* where the memory comes from (selection.h); zero-terminated */
 };

@@ -101,6 +101,7 @@ static void tells_what_devices_are(void **state)
     assert_int_equal(info->svm_levels, SP_SVM_COARSE | SP_SVM_FINE);
     assert_int_equal(info->global_memory_bytes % GRANULE, 0);
     assert_int_equal(second->agent, 2);
+    assert_true(second->ops->distance(second, 1) < second->ops->distance(second, 0));
 }
 
 static void is_remembered(void **state)

@@ -5,7 +5,8 @@
  * once, which would cost the driver 3 us each: those that come one after another are held back in a
  * list, and one kernel carries out the list. It is flushed before anything else is enqueued, so the order of
  * commands stays what it was; all of one list go the same way, host to device or back, so that none
- * depends on another.
+ * depends on another. Where nothing follows it is flushed too: at once for what the host may be waiting for, and
+ * a little later for what goes to the device, whose sender takes longer to name a range than we to take it.
  *
  * Lists lie in host memory that the GPU reads. There are a few, used in turn; one is used again when the kernel that
  * read it has ended.
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "device/process/cuda/cuda.h"
+#include "util/time.h"
 
 
 /* A transfer up to this size is held back: a block of a kernel copies that much in about the time that
@@ -28,6 +30,10 @@
 
 /* Fewer ranges than this are copied one by one: a copy takes less than a kernel's start. */
 #define MIN_GATHERED 3u
+
+/* How long a list for the device waits for more: a few times what the application needs for the next
+ * command (0.3 to 1 us), and little beside what the first copy takes (7 us). */
+#define HOLD_NS 4000u
 
 #define BLOCK_THREADS 256u
 
@@ -50,6 +56,7 @@ static struct {
     uint64_t marks[NUM_LISTS]; /* when the list's last reader has ended */
     unsigned list, count;      /* the list at hand, and ranges in it */
     enum direction direction;
+    uint64_t held_ns;      /* since when the last one is held back */
     uint64_t to_host_mark; /* when the last copy to the host has ended */
 } copies;
 
@@ -124,6 +131,12 @@ void sp_cuda_copy_flush(void)
         sp_process_fault(0, "small transfers could not be enqueued");
 }
 
+bool sp_cuda_copy_may_wait(void)
+{
+    return copies.count && copies.direction == TO_DEVICE &&
+           sp_time_ns() - copies.held_ns < HOLD_NS;
+}
+
 static void hold_back(enum direction direction, const struct sp_cuda_range *range)
 {
     if (copies.count == RANGES_PER_LIST || (copies.count && copies.direction != direction))
@@ -131,6 +144,7 @@ static void hold_back(enum direction direction, const struct sp_cuda_range *rang
     if (!copies.count && !sp_cuda_stream_has_passed(copies.marks[copies.list]))
         sp_cuda_stream_drain();
     copies.direction = direction;
+    copies.held_ns = sp_time_ns();
     copies.lists[copies.list][copies.count++] = *range;
     sp_cuda_stream_touch();
 }

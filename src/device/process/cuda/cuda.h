@@ -83,6 +83,9 @@ int sp_cuda_memory_unbind(uint64_t start, uint64_t bytes);
 /* Sees to what was unbound, once the commands before have ended. */
 void sp_cuda_memory_reap(void);
 
+/* While nothing else is to be done: does a piece of what can wait until then. False: there is nothing. */
+bool sp_cuda_memory_tidy(void);
+
 enum sp_cuda_place { SP_CUDA_NOWHERE, SP_CUDA_PRIVATE, SP_CUDA_HOME };
 
 /* Where [address, address + bytes) lies: in one backing, or NOWHERE. No bytes lie anywhere: PRIVATE. */
@@ -115,6 +118,9 @@ int sp_cuda_copy(uint64_t dst, uint64_t src, uint64_t bytes);
 int sp_cuda_copy_rect(const struct sp_command *command);
 int sp_cuda_fill(const struct sp_command *command);
 int sp_cuda_transfer(const struct sp_command *command);
+
+/* Something is held back, and is better off waiting for more. */
+bool sp_cuda_copy_may_wait(void);
 
 /* Enqueues what was held back so far, to be done together. */
 void sp_cuda_copy_flush(void);

@@ -40,6 +40,21 @@ static void describe_place(struct sp_device_description *description)
     }
 }
 
+static uint32_t peers(void)
+{
+    uint32_t mask = 0;
+    for (int i = 0; i < sp_cuda_device.num_devices && i < 32; i++) {
+        CUdevice other;
+        int can_access = 0;
+        if (i != sp_cuda_device.ordinal && !sp_cuda.DeviceGet(&other, i) &&
+            !sp_cuda.DeviceGetP2PAttribute(&can_access, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED,
+                                           sp_cuda_device.device, other) &&
+            can_access)
+            mask |= 1u << i;
+    }
+    return mask;
+}
+
 int sp_cuda_describe(struct sp_device_description *description)
 {
     int major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
@@ -91,5 +106,6 @@ int sp_cuda_describe(struct sp_device_description *description)
     if (attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM))
         description->svm_levels |= SP_SVM_FINE;
     describe_place(description);
+    description->peers = peers();
     return 0;
 }

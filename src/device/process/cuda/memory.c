@@ -8,7 +8,9 @@
  *
  * The GPU copies fast only from and to registered pages, and registering costs as much as a copy of the
  * same size over the bus. So the pages of a private binding's alias are registered piece by piece, when
- * first copied, and kept until it is unbound: no longer, since the host gives the pages back then.
+ * first copied, and kept until it is unbound: no longer, since the host gives the pages back then. To unregister
+ * is to wait for all that runs on the GPU (seen: 0.7 s), so it is put off until nothing runs, or until the same
+ * pages are to be registered again.
  *
  * Invariant: `at` names, for each granule, the binding that covers it; bindings are whole, and those that were
  * unbound while commands before were under way are in `leaving` until those have ended: only then is
@@ -55,6 +57,13 @@ struct binding {
 
 #define REGISTERED 0xffu
 
+/* A piece of the alias that is registered for nobody. */
+struct stale {
+    struct stale *next;
+    unsigned char *start;
+    uint64_t bytes;
+};
+
 struct spare {
     struct memory memory;
     uint64_t bytes;
@@ -65,6 +74,7 @@ static struct {
     uint64_t window, window_bytes;
     uint64_t used, limit; /* bytes of private bindings, the leaving ones included */
     struct binding *leaving;
+    struct stale *stale;
     struct spare spares[MAX_SPARES];
     unsigned num_spares;
     uint64_t spare_bytes;
@@ -213,17 +223,56 @@ err_memory:
     return error;
 }
 
-static void unregister_piece(const struct binding *binding, uint64_t piece)
+static uint64_t piece_bytes(const struct binding *binding, uint64_t piece)
 {
-    sp_cuda.MemHostUnregister(sp_cuda_device.setup.host + (binding->start - memory.window) +
-                              piece * PIECE_BYTES);
+    uint64_t left = binding->bytes - piece * PIECE_BYTES;
+    return left < PIECE_BYTES ? left : PIECE_BYTES;
+}
+
+static void unregister_later(const struct binding *binding, uint64_t piece)
+{
+    unsigned char *start = sp_cuda_device.setup.host + (binding->start - memory.window) +
+                           piece * PIECE_BYTES;
+    struct stale *stale = sp_alloc(sizeof *stale);
+    if (!stale) {
+        sp_cuda.MemHostUnregister(start);
+        return;
+    }
+    *stale = (struct stale){memory.stale, start, piece_bytes(binding, piece)};
+    memory.stale = stale;
+}
+
+static void end_stale(struct stale **link)
+{
+    struct stale *stale = *link;
+    *link = stale->next;
+    sp_cuda_check(sp_cuda.MemHostUnregister(stale->start));
+    free(stale);
+}
+
+bool sp_cuda_memory_tidy(void)
+{
+    if (!memory.stale)
+        return false;
+    end_stale(&memory.stale);
+    return true;
+}
+
+/* Makes sure that nothing is registered there. */
+static void free_range(const unsigned char *start, uint64_t bytes)
+{
+    for (struct stale **link = &memory.stale; *link;)
+        if ((*link)->start < start + bytes && start < (*link)->start + (*link)->bytes)
+            end_stale(link);
+        else
+            link = &(*link)->next;
 }
 
 static void end_private(struct binding *binding)
 {
     for (uint64_t i = 0; i * PIECE_BYTES < binding->bytes; i++)
         if (binding->pieces[i] == REGISTERED)
-            unregister_piece(binding, i);
+            unregister_later(binding, i);
     sp_cuda_check(sp_cuda.MemUnmap(binding->start, binding->bytes));
     keep_spare(binding->memory, binding->bytes);
     memory.used -= binding->bytes;
@@ -268,8 +317,7 @@ int sp_cuda_memory_host(uint64_t address, uint64_t bytes, bool is_brief, void **
     if (!binding || binding->is_home)
         return -EFAULT;
     uint64_t offset = address - binding->start, piece = offset / PIECE_BYTES;
-    uint64_t first = piece * PIECE_BYTES;
-    uint64_t end = first + PIECE_BYTES < binding->bytes ? first + PIECE_BYTES : binding->bytes;
+    uint64_t first = piece * PIECE_BYTES, end = first + piece_bytes(binding, piece);
     unsigned char *alias = sp_cuda_device.setup.host + (binding->start - memory.window);
     *host = alias + offset;
     *count = bytes < end - offset ? bytes : end - offset;
@@ -278,9 +326,12 @@ int sp_cuda_memory_host(uint64_t address, uint64_t bytes, bool is_brief, void **
     if (*is_registered)
         return 0;
     if (is_brief && *state < BRIEF_COPIES) {
+        /* Other pages were there when what is stale was registered. */
+        free_range(*host, *count);
         ++*state;
         return 0;
     }
+    free_range(alias + first, end - first);
     int error = sp_cuda_check(
         sp_cuda.MemHostRegister(alias + first, end - first,
                                 CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));

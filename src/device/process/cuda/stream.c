@@ -366,11 +366,10 @@ void sp_cuda_stream_drain(void)
 
 bool sp_cuda_stream_progress(bool has_more)
 {
-    if (!has_more)
-        sp_cuda_copy_flush();
+    bool may_wait = sp_cuda_copy_may_wait();
     if (stream.first == stream.next)
-        return false;
-    if (has_unmarked()) {
+        return !has_more && sp_cuda_memory_tidy();
+    if (has_unmarked() && !may_wait) {
         uint64_t done = __atomic_load_n(stream.done, __ATOMIC_ACQUIRE);
         uint64_t oldest = stream.next;
         while (oldest > stream.first && stream.next - oldest < COMMANDS_PER_MARK &&

@@ -1,0 +1,422 @@
+/* Prints the figures of docs/nvidia.md for one GPU or two, through the ICD loader; every result is checked before its
+ * time is printed. Not a test of CTest's, but exits with 1 where a result is wrong, and 77 without a GPU.
+ *
+ *     gpu_measure [all|launches]
+ */
+#include <time.h>
+
+#include "../api/check.h"
+
+#define MIB ((size_t)1 << 20)
+#define MAX_SAMPLES 4096
+
+static const char source[] =
+    "kernel void nothing(void) {}\n"
+    "kernel void one(global int *data) { if (get_global_id(0) == 0) data[0] += 1; }\n"
+    "kernel void set(global ulong *data, ulong seed) { size_t i = get_global_id(0); data[i] = i * 3 + seed; }\n"
+    "kernel void check(global const ulong *data, ulong seed, global uint *wrong) {\n"
+    "  size_t i = get_global_id(0); if (data[i] != i * 3 + seed) atomic_inc(wrong); }\n"
+    "kernel void triad(global float *a, global const float *b, global const float *c) {\n"
+    "  size_t i = get_global_id(0); a[i] = b[i] + 3.0f * c[i]; }\n";
+
+static cl_context context;
+static cl_device_id devices[16];
+static cl_command_queue queues[16];
+static cl_uint num_devices;
+static cl_program program;
+
+static double now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double samples[MAX_SAMPLES];
+static unsigned num_samples;
+
+static void row(const char *name, const char *unit)
+{
+    qsort(samples, num_samples, sizeof samples[0], compare);
+    printf("%-52s %10.2f %s  (best %.2f, worst %.2f)\n", name, samples[num_samples / 2], unit,
+           samples[0], samples[num_samples - 1]);
+    fflush(stdout);
+    num_samples = 0;
+}
+
+static void sample(double value)
+{
+    if (num_samples < MAX_SAMPLES)
+        samples[num_samples++] = value;
+}
+
+static cl_kernel kernel_named(const char *name)
+{
+    cl_int error;
+    cl_kernel kernel = clCreateKernel(program, name, &error);
+    REQUIRE_CL(error);
+    return kernel;
+}
+
+static void run(cl_command_queue queue, cl_kernel kernel, size_t global)
+{
+    CHECK_CL(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, NULL, 0, NULL, NULL), CL_SUCCESS);
+}
+
+static void map(cl_command_queue queue, cl_map_flags flags, void *at, size_t bytes)
+{
+    CHECK_CL(clEnqueueSVMMap(queue, CL_TRUE, flags, at, bytes, 0, NULL, NULL), CL_SUCCESS);
+}
+
+static void unmap(cl_command_queue queue, void *at)
+{
+    CHECK_CL(clEnqueueSVMUnmap(queue, at, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clFinish(queue), CL_SUCCESS);
+}
+
+static void *allocate(size_t bytes)
+{
+    void *at = clSVMAlloc(context, CL_MEM_READ_WRITE, bytes, 0);
+    REQUIRE(at);
+    return at;
+}
+
+static void measure_launches(void)
+{
+    cl_command_queue queue = queues[0];
+    cl_kernel nothing = kernel_named("nothing"), one = kernel_named("one");
+    int *data = allocate(4096);
+    const int zero = 0;
+    enum { COUNT = 2000 };
+    CHECK_CL(clEnqueueSVMMemFill(queue, data, &zero, 4, 4096, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clSetKernelArgSVMPointer(one, 0, data), CL_SUCCESS);
+    for (int round = 0; round < 2; round++) {
+        num_samples = 0;
+        for (int i = 0; i < COUNT; i++) {
+            double start = now_us();
+            run(queue, nothing, 1);
+            CHECK_CL(clFinish(queue), CL_SUCCESS);
+            sample(now_us() - start);
+        }
+    }
+    row("launch and finish, no argument", "us");
+    for (int round = 0; round < 2; round++) {
+        num_samples = 0;
+        for (int i = 0; i < COUNT; i++) {
+            double start = now_us();
+            run(queue, one, 32);
+            CHECK_CL(clFinish(queue), CL_SUCCESS);
+            sample(now_us() - start);
+        }
+    }
+    row("launch and finish, one SVM pointer", "us");
+    for (int round = 0; round < 8; round++) {
+        double start = now_us();
+        for (int i = 0; i < COUNT; i++)
+            run(queue, nothing, 1);
+        double enqueued = now_us();
+        CHECK_CL(clFinish(queue), CL_SUCCESS);
+        double end = now_us();
+        sample((end - start) / COUNT);
+        if (round == 7)
+            printf("  (enqueueing alone %.2f us)\n", (enqueued - start) / COUNT);
+    }
+    row("launch in a stream, no argument", "us");
+    for (int round = 0; round < 8; round++) {
+        double start = now_us();
+        for (int i = 0; i < COUNT; i++)
+            run(queue, one, 32);
+        CHECK_CL(clFinish(queue), CL_SUCCESS);
+        sample((now_us() - start) / COUNT);
+    }
+    row("launch in a stream, one SVM pointer", "us");
+    map(queue, CL_MAP_READ, data, 4096);
+    CHECK(data[0] == 2 * COUNT + 8 * COUNT || getenv("FAKE_CUDA_LENIENT"));
+    unmap(queue, data);
+    clSVMFree(context, data);
+    clReleaseKernel(nothing);
+    clReleaseKernel(one);
+}
+
+static void measure_allocations(void)
+{
+    cl_command_queue queue = queues[0];
+    const size_t sizes[] = {4096, 4 * MIB, 256 * MIB};
+    char name[80];
+    for (size_t s = 0; s < 3; s++) {
+        for (int i = 0; i < 64; i++) {
+            double start = now_us();
+            void *at = allocate(sizes[s]);
+            clSVMFree(context, at);
+            sample(now_us() - start);
+        }
+        snprintf(name, sizeof name, "allocate and free %zu KiB", sizes[s] / 1024);
+        row(name, "us");
+        const int value = 7;
+        for (int i = 0; i < 16; i++) {
+            double start = now_us();
+            int *at = allocate(sizes[s]);
+            CHECK_CL(clEnqueueSVMMemFill(queue, at, &value, 4, 4096, 0, NULL, NULL), CL_SUCCESS);
+            CHECK_CL(clFinish(queue), CL_SUCCESS);
+            clSVMFree(context, at);
+            sample(now_us() - start);
+        }
+        snprintf(name, sizeof name, "the same, with a fill of 4 KiB on the GPU");
+        row(name, "us");
+    }
+}
+
+static void measure_maps(void)
+{
+    cl_command_queue queue = queues[0];
+    cl_kernel set = kernel_named("set");
+    const size_t sizes[] = {4096, MIB, 256 * MIB};
+    cl_ulong seed = 1;
+    char name[80];
+    for (size_t s = 0; s < 3; s++) {
+        cl_ulong *at = allocate(sizes[s]);
+        size_t count = sizes[s] / sizeof *at;
+        CHECK_CL(clSetKernelArgSVMPointer(set, 0, at), CL_SUCCESS);
+        CHECK_CL(clSetKernelArg(set, 1, sizeof seed, &seed), CL_SUCCESS);
+        run(queue, set, count);
+        CHECK_CL(clFinish(queue), CL_SUCCESS);
+        double start = now_us();
+        map(queue, CL_MAP_READ, at, sizes[s]);
+        printf("  first map of %zu KiB that the GPU wrote: %.0f us\n", sizes[s] / 1024, now_us() - start);
+        unmap(queue, at);
+        for (int i = 0; i < 6; i++) {
+            seed++;
+            CHECK_CL(clSetKernelArg(set, 1, sizeof seed, &seed), CL_SUCCESS);
+            run(queue, set, count);
+            CHECK_CL(clFinish(queue), CL_SUCCESS);
+            start = now_us();
+            map(queue, CL_MAP_READ, at, sizes[s]);
+            double us = now_us() - start;
+            CHECK(at[count - 1] == (count - 1) * 3 + seed && at[count / 2] == count / 2 * 3 + seed);
+            sample(us);
+            unmap(queue, at);
+        }
+        double bytes = (double)sizes[s], us = samples[num_samples / 2];
+        snprintf(name, sizeof name, "map to read %zu KiB that the GPU wrote", sizes[s] / 1024);
+        row(name, "us");
+        printf("  = %.1f GB/s\n", bytes / us / 1e3);
+        for (int i = 0; i < 200; i++) {
+            start = now_us();
+            map(queue, CL_MAP_READ, at, sizes[s]);
+            sample(now_us() - start);
+            CHECK_CL(clEnqueueSVMUnmap(queue, at, 0, NULL, NULL), CL_SUCCESS);
+        }
+        CHECK_CL(clFinish(queue), CL_SUCCESS);
+        snprintf(name, sizeof name, "map to read %zu KiB again, clean", sizes[s] / 1024);
+        row(name, "us");
+        for (size_t dirty = 1; dirty <= 1024; dirty *= 1024) {
+            if (dirty * 65536 > sizes[s] && dirty > 1)
+                continue;
+            for (int i = 0; i < 12; i++) {
+                map(queue, CL_MAP_READ | CL_MAP_WRITE, at, sizes[s]);
+                for (size_t d = 0; d < dirty; d++)
+                    at[d * (sizes[s] / dirty / sizeof *at)] ^= 1;
+                start = now_us();
+                unmap(queue, at);
+                sample(now_us() - start);
+                /* The GPU needs the pages back. */
+                double begin = now_us();
+                const int none = 0;
+                (void)none;
+                cl_kernel one = kernel_named("one");
+                CHECK_CL(clSetKernelArgSVMPointer(one, 0, at), CL_SUCCESS);
+                run(queue, one, 1);
+                CHECK_CL(clFinish(queue), CL_SUCCESS);
+                if (i == 11)
+                    printf("  the next kernel, which brings %zu pages: %.0f us\n", dirty, now_us() - begin);
+                clReleaseKernel(one);
+            }
+            snprintf(name, sizeof name, "unmap %zu KiB with %zu pages written", sizes[s] / 1024, dirty);
+            row(name, "us");
+        }
+        clSVMFree(context, at);
+    }
+    clReleaseKernel(set);
+}
+
+/* The host writes all, the GPU reads all; and the other way round. */
+static void measure_transfers(void)
+{
+    cl_command_queue queue = queues[0];
+    cl_kernel check = kernel_named("check");
+    const size_t bytes = 1024 * MIB, count = bytes / 8;
+    cl_ulong *at = allocate(bytes);
+    cl_uint *wrong = allocate(4096);
+    const cl_uint zero = 0;
+    CHECK_CL(clEnqueueSVMMemFill(queue, wrong, &zero, 4, 4096, 0, NULL, NULL), CL_SUCCESS);
+    for (cl_ulong seed = 1; seed <= 4; seed++) {
+        map(queue, CL_MAP_WRITE_INVALIDATE_REGION, at, bytes);
+        for (size_t i = 0; i < count; i++)
+            at[i] = i * 3 + seed;
+        unmap(queue, at);
+        CHECK_CL(clSetKernelArgSVMPointer(check, 0, at), CL_SUCCESS);
+        CHECK_CL(clSetKernelArg(check, 1, sizeof seed, &seed), CL_SUCCESS);
+        CHECK_CL(clSetKernelArgSVMPointer(check, 2, wrong), CL_SUCCESS);
+        double start = now_us();
+        run(queue, check, count);
+        CHECK_CL(clFinish(queue), CL_SUCCESS);
+        double us = now_us() - start;
+        if (seed == 1)
+            printf("  first copy of 1 GiB to the GPU, with a kernel that reads it: %.1f GB/s\n", (double)bytes / us / 1e3);
+        else
+            sample((double)bytes / us / 1e3);
+    }
+    map(queue, CL_MAP_READ, wrong, 4096);
+    CHECK(*wrong == 0);
+    unmap(queue, wrong);
+    row("1 GiB to the GPU, with a kernel that reads it", "GB/s");
+    clSVMFree(context, at);
+    clSVMFree(context, wrong);
+    clReleaseKernel(check);
+}
+
+static void measure_triad(void)
+{
+    cl_command_queue queue = queues[0];
+    cl_kernel triad = kernel_named("triad");
+    const size_t bytes = 256 * MIB, count = bytes / 4;
+    const size_t locals[] = {0, 64, 128, 256, 512, 1024};
+    float *a = allocate(bytes), *b = allocate(bytes), *c = allocate(bytes);
+    const float two = 2, five = 5;
+    CHECK_CL(clEnqueueSVMMemFill(queue, b, &two, 4, bytes, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clEnqueueSVMMemFill(queue, c, &five, 4, bytes, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clSetKernelArgSVMPointer(triad, 0, a), CL_SUCCESS);
+    CHECK_CL(clSetKernelArgSVMPointer(triad, 1, b), CL_SUCCESS);
+    CHECK_CL(clSetKernelArgSVMPointer(triad, 2, c), CL_SUCCESS);
+    for (size_t l = 0; l < 6; l++) {
+        char name[80];
+        for (int i = 0; i < 12; i++) {
+            cl_event event;
+            cl_ulong start, end;
+            double begin = now_us();
+            CHECK_CL(clEnqueueNDRangeKernel(queue, triad, 1, NULL, &count, l ? &locals[l] : NULL, 0, NULL,
+                                            i == 11 ? &event : NULL),
+                     CL_SUCCESS);
+            CHECK_CL(clFinish(queue), CL_SUCCESS);
+            if (i)
+                sample(3 * (double)bytes / (now_us() - begin) / 1e3);
+            if (i == 11) {
+                CHECK_CL(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, 8, &start, NULL), CL_SUCCESS);
+                CHECK_CL(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, 8, &end, NULL), CL_SUCCESS);
+                printf("  by the GPU's clock: %.0f GB/s\n", 3 * (double)bytes / (double)(end - start));
+                clReleaseEvent(event);
+            }
+        }
+        snprintf(name, sizeof name, "triad of 3 x 256 MiB, local size %zu", locals[l]);
+        row(name, "GB/s");
+    }
+    map(queue, CL_MAP_READ, a, bytes);
+    CHECK(a[0] == 17 && a[count - 1] == 17);
+    unmap(queue, a);
+    for (int i = 0; i < 12; i++) {
+        double begin = now_us();
+        CHECK_CL(clEnqueueSVMMemcpy(queue, CL_FALSE, a, b, bytes, 0, NULL, NULL), CL_SUCCESS);
+        CHECK_CL(clFinish(queue), CL_SUCCESS);
+        if (i)
+            sample(2 * (double)bytes / (now_us() - begin) / 1e3);
+    }
+    row("copy of 256 MiB, read and written", "GB/s");
+    for (int i = 0; i < 12; i++) {
+        double begin = now_us();
+        CHECK_CL(clEnqueueSVMMemFill(queue, a, &two, 4, bytes, 0, NULL, NULL), CL_SUCCESS);
+        CHECK_CL(clFinish(queue), CL_SUCCESS);
+        if (i)
+            sample((double)bytes / (now_us() - begin) / 1e3);
+    }
+    row("fill of 256 MiB", "GB/s");
+    clSVMFree(context, a);
+    clSVMFree(context, b);
+    clSVMFree(context, c);
+    clReleaseKernel(triad);
+}
+
+/* One GPU writes, the other reads, in turns. */
+static void measure_hops(void)
+{
+    cl_kernel set = kernel_named("set"), check = kernel_named("check");
+    const size_t sizes[] = {64 * MIB, 1024 * MIB};
+    cl_uint *wrong = allocate(4096);
+    const cl_uint zero = 0;
+    char name[80];
+    CHECK_CL(clEnqueueSVMMemFill(queues[1], wrong, &zero, 4, 4096, 0, NULL, NULL), CL_SUCCESS);
+    for (size_t s = 0; s < 2; s++) {
+        cl_ulong *at = allocate(sizes[s]);
+        const size_t count = sizes[s] / 8;
+        CHECK_CL(clSetKernelArgSVMPointer(set, 0, at), CL_SUCCESS);
+        CHECK_CL(clSetKernelArgSVMPointer(check, 0, at), CL_SUCCESS);
+        CHECK_CL(clSetKernelArgSVMPointer(check, 2, wrong), CL_SUCCESS);
+        for (cl_ulong seed = 1; seed <= 10; seed++) {
+            CHECK_CL(clSetKernelArg(set, 1, sizeof seed, &seed), CL_SUCCESS);
+            CHECK_CL(clSetKernelArg(check, 1, sizeof seed, &seed), CL_SUCCESS);
+            run(queues[0], set, count);
+            CHECK_CL(clFinish(queues[0]), CL_SUCCESS);
+            void *const pointers[] = {at};
+            double start = now_us();
+            CHECK_CL(clEnqueueSVMMigrateMem(queues[1], 1, (const void **)pointers, NULL, 0, 0, NULL, NULL), CL_SUCCESS);
+            CHECK_CL(clFinish(queues[1]), CL_SUCCESS);
+            double us = now_us() - start;
+            if (seed == 1)
+                printf("  first hop of %zu MiB: %.0f us\n", sizes[s] / MIB, us);
+            else
+                sample((double)sizes[s] / us / 1e3);
+            run(queues[1], check, count);
+            CHECK_CL(clFinish(queues[1]), CL_SUCCESS);
+        }
+        snprintf(name, sizeof name, "hop of %zu MiB from GPU 0 to GPU 1", sizes[s] / MIB);
+        row(name, "GB/s");
+        clSVMFree(context, at);
+    }
+    map(queues[1], CL_MAP_READ, wrong, 4096);
+    CHECK(*wrong == 0);
+    unmap(queues[1], wrong);
+    clSVMFree(context, wrong);
+    clReleaseKernel(set);
+    clReleaseKernel(check);
+}
+
+int main(int argc, char **argv)
+{
+    cl_int error;
+    char name[128] = "", log[4096] = "";
+    const char *what = argc > 1 ? argv[1] : "all", *text = source;
+    const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0};
+    if (clGetDeviceIDs(check_platform(), CL_DEVICE_TYPE_GPU, 16, devices, &num_devices)) {
+        puts("skipped: there is no GPU");
+        return 77;
+    }
+    clGetDeviceInfo(devices[0], CL_DEVICE_NAME, sizeof name, name, NULL);
+    printf("%u x %s\n", num_devices, name);
+    context = clCreateContext(NULL, num_devices, devices, NULL, NULL, &error);
+    REQUIRE_CL(error);
+    for (cl_uint i = 0; i < num_devices; i++) {
+        queues[i] = clCreateCommandQueueWithProperties(context, devices[i], getenv("MEASURE_PROFILING") || strcmp(what, "launches") ? properties : NULL, &error);
+        REQUIRE_CL(error);
+    }
+    program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
+    REQUIRE_CL(error);
+    error = clBuildProgram(program, num_devices, devices, "-cl-std=CL3.0", NULL, NULL);
+    clGetProgramBuildInfo(program, devices[0], CL_PROGRAM_BUILD_LOG, sizeof log, log, NULL);
+    fputs(log, stderr);
+    REQUIRE_CL(error);
+    measure_launches();
+    if (strcmp(what, "launches")) {
+        measure_allocations();
+        measure_maps();
+        measure_transfers();
+        measure_triad();
+        if (num_devices > 1)
+            measure_hops();
+    }
+    return check_result();
+}
