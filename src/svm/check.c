@@ -67,7 +67,7 @@ const char *sp_check_ability(void)
     case SP_CHECK_WATCH_USER:
         return "host accesses (userfaultfd; system calls get EFAULT) and kernels";
     default:
-        return "kernels; host accesses need userfaultfd (Linux 5.18 or later)";
+        return "kernels; host accesses need userfaultfd (Linux 5.19 or later)";
     }
 }
 
@@ -95,7 +95,7 @@ void sp_check_init(void)
     checking.is_watching = sp_check_watch_start(touched) == 0;
     if (!checking.is_watching)
         fprintf(stderr, "samepage: the host's accesses are not checked, since this system lets the "
-                        "process have no userfaultfd (Linux 5.18 or later)\n");
+                        "process have no userfaultfd (Linux 5.19 or later)\n");
     sp_check_is_on = pthread_atfork(NULL, NULL, stop_in_child) == 0;
 }
 

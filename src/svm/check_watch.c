@@ -112,6 +112,10 @@ static void *read_touches(void *unused)
         };
         watching.touched(&touch);
     }
+    /* Nobody is to wait for ever: without the descriptor everything goes through. */
+    int uffd = watching.uffd;
+    watching.uffd = -1;
+    close(uffd);
     return NULL;
 }
 

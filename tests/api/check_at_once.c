@@ -41,6 +41,37 @@ static cl_event RUN_TOUCH enqueue(int index, bool writes, cl_event after)
     return event;
 }
 
+/* Two devices, each with its half of a buffer; or both with all of it. */
+static void share_buffer(bool in_halves)
+{
+    const cl_buffer_region halves[2] = {{0, COUNT * 4}, {COUNT * 4, COUNT * 4}};
+    size_t count = COUNT;
+    cl_uint rounds = 100000;
+    cl_int error;
+    cl_mem buffer = clCreateBuffer(setup.context, 0, COUNT * 8, NULL, &error), parts[2];
+    REQUIRE_CL(error);
+    cl_event gate = clCreateUserEvent(setup.context, &error);
+    REQUIRE_CL(error);
+    for (int i = 0; i < 2; i++) {
+        parts[i] = clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &halves[i], &error);
+        REQUIRE_CL(error);
+        kernels[i] = run_kernel(&setup, source, "write_it");
+        CHECK_CL(clSetKernelArg(kernels[i], 0, sizeof buffer, in_halves ? &parts[i] : &buffer),
+                 CL_SUCCESS);
+        CHECK_CL(clSetKernelArg(kernels[i], 1, sizeof rounds, &rounds), CL_SUCCESS);
+        CHECK_CL(clEnqueueNDRangeKernel(setup.queues[1 + i], kernels[i], 1, NULL, &count, NULL, 1,
+                                        &gate, NULL),
+                 CL_SUCCESS);
+    }
+    CHECK_CL(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+    for (int i = 0; i < 2; i++) {
+        CHECK_CL(clFinish(setup.queues[1 + i]), CL_SUCCESS);
+        CHECK_CL(clReleaseMemObject(parts[i]), CL_SUCCESS);
+    }
+    CHECK_CL(clReleaseEvent(gate), CL_SUCCESS);
+    CHECK_CL(clReleaseMemObject(buffer), CL_SUCCESS);
+}
+
 static void scenario(const char *name)
 {
     cl_uint zero = 0;
@@ -63,6 +94,8 @@ static void scenario(const char *name)
     } else if (!strcmp(name, "ordered")) {
         first = enqueue(0, true, NULL);
         second = enqueue(1, true, first);
+    } else if (!strcmp(name, "halves") || !strcmp(name, "buffer")) {
+        share_buffer(!strcmp(name, "halves"));
     } else if (!strcmp(name, "mapped")) {
         run_map(&setup, CL_MAP_READ, p, COUNT * 4);
         first = enqueue(0, true, NULL);
@@ -135,8 +168,13 @@ int main(int argc, char **argv)
     CHECK_SAYS(run, "memory is used twice at once: by a map");
     CHECK_SAYS(run, "and by kernel 'write_it' on Virtual device 0");
 
-    static const char *const right[] = {"readers", "ordered", "mapped_to_read"};
-    for (int i = 0; i < 3; i++) {
+    run_self(&run, "1", ALL_DEVICES, "buffer");
+    CHECK_RUN_REPORTS(run, 1);
+    CHECK_SAYS(run, "from byte 0 of the buffer of 32768 bytes at 0x");
+    CHECK_SAYS(run, "created in share_buffer (");
+
+    static const char *const right[] = {"readers", "ordered", "mapped_to_read", "halves"};
+    for (int i = 0; i < 4; i++) {
         run_self(&run, "abort", ALL_DEVICES, right[i]);
         CHECK_RUN_REPORTS(run, 0);
     }
