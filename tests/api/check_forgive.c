@@ -2,6 +2,8 @@
  * and finds what devices wrote, and what it writes is there for the next command; kernels that
  * follow pointers to memory that was not declared find it current. The same programs are wrong
  * without. */
+#include <pthread.h>
+
 #include "check_run.h"
 
 enum { COUNT = 100000, NODES = 60 };
@@ -120,11 +122,74 @@ static void list_scenario(void)
     clSVMFree(setup.context, result);
 }
 
+/* Several threads, each with memory of its own and all devices in turn; and one array that all of
+ * them read. */
+enum { THREADS = 4, ROUNDS = 12, SMALL = 5000 };
+
+static cl_uint *common;
+
+static void *work_alone(void *argument)
+{
+    cl_uint number = (cl_uint)(uintptr_t)argument;
+    cl_kernel add = run_kernel(&setup, source, "add");
+    cl_uint *p = clSVMAlloc(setup.context, 0, SMALL * 4, 0), wrong = 0, one = 1;
+    size_t count = SMALL;
+    REQUIRE(p);
+    CHECK_CL(clSetKernelArgSVMPointer(add, 0, p), CL_SUCCESS);
+    CHECK_CL(clSetKernelArg(add, 1, sizeof one, &one), CL_SUCCESS);
+    for (cl_uint i = 0; i < SMALL; i++)
+        p[i] = i + number;
+    for (cl_uint round = 0; round < ROUNDS; round++) {
+        cl_event event;
+        CHECK_CL(clEnqueueNDRangeKernel(setup.queues[(round + number) % setup.num_devices], add, 1,
+                                        NULL, &count, NULL, 0, NULL, &event),
+                 CL_SUCCESS);
+        CHECK_CL(clWaitForEvents(1, &event), CL_SUCCESS);
+        CHECK_CL(clReleaseEvent(event), CL_SUCCESS);
+        for (cl_uint i = round; i < SMALL; i += 7) {
+            wrong += p[i] != i + number + 2 * round + 1;
+            wrong += common[i] != i + 1;
+        }
+        for (cl_uint i = 0; i < SMALL; i++)
+            p[i]++;
+    }
+    CHECK(wrong == 0);
+    CHECK_CL(clReleaseKernel(add), CL_SUCCESS);
+    clSVMFree(setup.context, p);
+    return NULL;
+}
+
+static void threads_scenario(void)
+{
+    pthread_t threads[THREADS];
+    cl_uint one = 1;
+    size_t count = SMALL;
+    cl_kernel add = run_kernel(&setup, source, "add");
+    common = clSVMAlloc(setup.context, 0, SMALL * 4, 0);
+    REQUIRE(common);
+    for (cl_uint i = 0; i < SMALL; i++)
+        common[i] = i;
+    CHECK_CL(clSetKernelArgSVMPointer(add, 0, common), CL_SUCCESS);
+    CHECK_CL(clSetKernelArg(add, 1, sizeof one, &one), CL_SUCCESS);
+    CHECK_CL(clEnqueueNDRangeKernel(setup.queues[setup.num_devices - 1], add, 1, NULL, &count, NULL,
+                                    0, NULL, NULL),
+             CL_SUCCESS);
+    CHECK_CL(clFinish(setup.queues[setup.num_devices - 1]), CL_SUCCESS);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        REQUIRE(pthread_create(&threads[i], NULL, work_alone, (void *)i) == 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_CL(clReleaseKernel(add), CL_SUCCESS);
+    clSVMFree(setup.context, common);
+}
+
 static void scenario(const char *name)
 {
     run_setup_with(&setup, NULL);
     if (!strcmp(name, "array"))
         array_scenario();
+    else if (!strcmp(name, "threads"))
+        threads_scenario();
     else
         list_scenario();
     run_finish(&setup);
@@ -139,9 +204,9 @@ int main(int argc, char **argv)
     }
     run_require_watch();
     static const char *const devices[] = {CPU_ONLY, ALL_DEVICES};
-    static const char *const names[] = {"array", "list"};
+    static const char *const names[] = {"array", "list", "threads"};
     for (int d = 0; d < 2; d++)
-        for (int n = 0; n < 2; n++) {
+        for (int n = 0; n < 3; n++) {
             run_self(&run, "forgive", devices[d], names[n]);
             CHECK_RUN_REPORTS(run, 0);
         }
