@@ -1,14 +1,20 @@
 /* The benchmark's own seam.
  *
- * main.c        starts one process for each platform and round, and prints the table of medians
+ * main.c        options; one process for each platform and round
+ * table.c       what the processes measured, as a table with means
+ * chart.c       the kernels of that table as a picture
  * api_rows.c    what calls cost: discovery, builds, launches, allocation, mapping
- * kernel_rows.c what kernels reach, each result checked before its time counts
  * device_rows.c what sharing between devices costs
- * reference.c   the same loops in C with OpenMP
+ * host_rows.c   what the machine's memory gives plain C
+ * cases.c       runs the kernels, on a platform or as C, and checks them
+ * cases_*.c     the kernels: each one entry of a table, with its set-up, launches and check
+ * *.cl          their sources, portable: no local size above 256, nothing that suits one runtime
+ * only reference_*.c the same work as an expert writes it in C with OpenMP
  */
 #ifndef SP_BENCH_H
 #define SP_BENCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -20,10 +26,12 @@ struct bench {
     cl_device_id device;
     cl_context context;
     cl_command_queue queue;
-    cl_program program;
+    cl_program program; /* kernels.cl */
 };
 
-extern const char bench_source[]; /* kernels.cl, zero-terminated */
+/* The sources, zero-terminated. kernels.cl holds the ten kernels whose build is measured. */
+extern const char bench_source[], bench_arrays_source[], bench_grids_source[],
+    bench_numbers_source[];
 
 static inline double bench_seconds(void)
 {
@@ -32,9 +40,13 @@ static inline double bench_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* One result of this process, for the table: a row's name, its value and its unit. Rows of which less is
- * better end their unit with "-". */
+/* One result of this process, for the table: a row's name, its value and its unit. Rows of which
+ * less is better end their unit with "-". */
 void bench_row(const char *name, double value, const char *unit);
+
+/* The same for a kernel, which the means and the chart take in. A value that is no number: its
+ * result was wrong. */
+void bench_kernel_row(const char *name, double value, const char *unit);
 
 /* Says what went wrong and ends the process. */
 void bench_fail(const char *what, cl_int error) __attribute__((noreturn));
@@ -51,12 +63,21 @@ double bench_median(double *values, size_t count);
 void bench_discovery(struct bench *bench);
 void bench_build(struct bench *bench);
 void bench_api_rows(struct bench *bench);
-void bench_kernel_rows(struct bench *bench);
 
-/* Rows of sharing between devices with memory of their own; Samepage alone. Sets up everything itself. */
+/* Rows of sharing between devices with memory of their own; Samepage alone. Sets up everything
+ * itself. */
 void bench_device_rows(void);
 
-/* Rows of the plain C loops; no platform is used. */
-void bench_reference_rows(void);
+/* Rows of what memory gives plain C; no platform is used. */
+void bench_host_rows(void);
+
+/* Rows of the kernels that `filter` chooses: NULL for all, or parts of names with commas between
+ * them. On the platform of `bench`, or as C with OpenMP if that is NULL. False: a result was wrong,
+ * which was said. */
+bool bench_cases(struct bench *bench, const char *filter);
+
+/* Whether each part of the filter is part of a kernel's name; says on standard error which is not.
+ */
+bool bench_filter_is_known(const char *filter);
 
 #endif

@@ -2,11 +2,13 @@
  * medians side by side.
  *
  * A platform is a vendor file of the folder that OCL_ICD_VENDORS names; each process is given
- * just one of them, so that no platform pays for another, and fresh cache folders, so that a first build is a
- * first build. Rounds alternate between the platforms: what disturbs the machine disturbs all.
+ * just one of them, so that no platform pays for another, and fresh cache folders, so that a first
+ * build is a first build. Rounds alternate between the platforms: what disturbs the machine
+ * disturbs all.
  */
 #include <dirent.h>
 #include <errno.h>
+#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,28 +17,29 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "table.h"
 
-#define ROUNDS 3
-#define MAX_COLUMNS 8
-#define MAX_ROWS 128
-#define NAME_BYTES 96
+#define DEFAULT_ROUNDS 3
 
-/* One platform, or the C reference. */
-struct column {
-    char vendor_file[4096]; /* empty: the reference */
-    char name[NAME_BYTES];
+static struct bench_table table;
+
+/* What the command line asks for. */
+struct options {
+    const char *platform, *kernels, *chart; /* NULL: not given */
+    int rounds;
 };
 
-struct row {
-    char name[NAME_BYTES], unit[16];
-    double values[MAX_COLUMNS][ROUNDS];
-    int counts[MAX_COLUMNS];
-};
-
-static struct column columns[MAX_COLUMNS];
-static int num_columns;
-static struct row rows[MAX_ROWS];
-static int num_rows;
+static const char usage[] =
+    "Usage: samepage-bench [OPTION]... [PLATFORM]\n"
+    "Measures every platform of the folder OCL_ICD_VENDORS (default /etc/OpenCL/vendors), or "
+    "Samepage and\n"
+    "those whose vendor file contains PLATFORM, beside plain C with OpenMP. Each result is "
+    "checked.\n\n"
+    "  --kernels NAME,...  only kernels with one of these in their names; an unknown name lists "
+    "all\n"
+    "  --chart FILE        write the kernels' speeds relative to plain C as an SVG picture\n"
+    "  --rounds N          take the median of N rounds, 1 to 15 (default 3)\n"
+    "  --help              this text\n";
 
 void bench_fail(const char *what, cl_int error)
 {
@@ -47,6 +50,12 @@ void bench_fail(const char *what, cl_int error)
 void bench_row(const char *name, double value, const char *unit)
 {
     printf("row\t%s\t%.9g\t%s\n", name, value, unit);
+    fflush(stdout);
+}
+
+void bench_kernel_row(const char *name, double value, const char *unit)
+{
+    printf("kernel\t%s\t%.9g\t%s\n", name, value, unit);
     fflush(stdout);
 }
 
@@ -62,52 +71,44 @@ double bench_median(double *values, size_t count)
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* The measuring process: rows on standard output. */
-static int measure(bool is_reference)
+/* The measuring processes: rows on standard output. With a choice of kernels nothing else is
+ * measured. */
+static int measure_platform(const char *kernels)
 {
-    if (is_reference) {
-        bench_reference_rows();
-        return 0;
-    }
     struct bench bench = {0};
-    char name[NAME_BYTES];
+    char name[BENCH_NAME_BYTES];
     bench_discovery(&bench);
     bench_must(clGetPlatformInfo(bench.platform, CL_PLATFORM_NAME, sizeof name, name, NULL),
                "clGetPlatformInfo");
     printf("name\t%s\n", name);
-    bench_build(&bench);
-    bench_api_rows(&bench);
-    bench_kernel_rows(&bench);
-    return 0;
+    if (!kernels) {
+        bench_build(&bench);
+        bench_api_rows(&bench);
+    }
+    return bench_cases(&bench, kernels) ? 0 : 1;
 }
 
-static struct row *row_named(const char *name, const char *unit)
+static int measure_c(const char *kernels)
 {
-    for (int i = 0; i < num_rows; i++)
-        if (!strcmp(rows[i].name, name))
-            return &rows[i];
-    if (num_rows == MAX_ROWS)
-        return NULL;
-    struct row *row = &rows[num_rows++];
-    snprintf(row->name, sizeof row->name, "%s", name);
-    snprintf(row->unit, sizeof row->unit, "%s", unit);
-    return row;
+    if (!kernels)
+        bench_host_rows();
+    return bench_cases(NULL, kernels) ? 0 : 1;
 }
 
-static void read_line(int column, char *line)
+/* `only_kernels`: other rows are left out, as they come on the way to the kernels. */
+static void read_line(int column, char *line, bool only_kernels)
 {
     char *fields[4] = {0};
     int count = 0;
     line[strcspn(line, "\n")] = 0;
     for (char *field = strtok(line, "\t"); field && count < 4; field = strtok(NULL, "\t"))
         fields[count++] = field;
-    if (count == 2 && !strcmp(fields[0], "name")) {
-        snprintf(columns[column].name, NAME_BYTES, "%s", fields[1]);
-    } else if (count == 4 && !strcmp(fields[0], "row")) {
-        struct row *row = row_named(fields[1], fields[3]);
-        if (row && row->counts[column] < ROUNDS)
-            row->values[column][row->counts[column]++] = atof(fields[2]);
-    }
+    if (count == 2 && !strcmp(fields[0], "name"))
+        snprintf(table.columns[column].name, BENCH_NAME_BYTES, "%s", fields[1]);
+    else if (count == 4 && !strcmp(fields[0], "kernel"))
+        bench_table_add(&table, column, fields[1], atof(fields[2]), fields[3], true);
+    else if (count == 4 && !strcmp(fields[0], "row") && !only_kernels)
+        bench_table_add(&table, column, fields[1], atof(fields[2]), fields[3], false);
 }
 
 static void remove_tree(const char *path)
@@ -121,7 +122,7 @@ static void remove_tree(const char *path)
 }
 
 /* One process of one platform. False: it failed, and said why. */
-static bool run_process(int column, const char *mode)
+static bool run_process(int column, const char *mode, const char *kernels)
 {
     int ends[2];
     char cache[] = "/tmp/samepage-bench-XXXXXX";
@@ -138,110 +139,151 @@ static bool run_process(int column, const char *mode)
         setenv("SAMEPAGE_CACHE_DIR", cache, 1);
         setenv("POCL_CACHE_DIR", cache, 1);
         setenv("CUDA_CACHE_PATH", cache, 1);
-        bool is_reference = !columns[column].vendor_file[0];
-        if (!is_reference)
-            setenv("OCL_ICD_VENDORS", columns[column].vendor_file, 1);
+        if (table.columns[column].kind != BENCH_C)
+            setenv("OCL_ICD_VENDORS", table.columns[column].vendor_file, 1);
         if (!strcmp(mode, "--devices"))
             setenv("SAMEPAGE_DEVICES", "cpu,virtual:2,mem=1G", 1);
-        execl("/proc/self/exe", "samepage-bench", mode, (char *)NULL);
+        execl("/proc/self/exe", "samepage-bench", mode, kernels, (char *)NULL);
         _exit(127);
     }
     close(ends[1]);
     FILE *input = fdopen(ends[0], "r");
     while (input && fgets(line, sizeof line, input))
-        read_line(column, line);
+        read_line(column, line, kernels != NULL);
     if (input)
         fclose(input);
     int status = 1;
     waitpid(child, &status, 0);
+    if (WIFSIGNALED(status))
+        fprintf(stderr, "samepage-bench: %s ended by signal %d\n", table.columns[column].name,
+                WTERMSIG(status));
     remove_tree(cache);
     return status == 0;
 }
 
-static bool run_column(int column)
+static bool run_column(int column, const char *kernels)
 {
-    if (!columns[column].vendor_file[0])
-        return run_process(column, "--reference");
-    bool is_good = run_process(column, "--measure");
-    if (strstr(columns[column].vendor_file, "samepage.icd"))
-        is_good = run_process(column, "--devices") && is_good;
+    if (table.columns[column].kind == BENCH_C)
+        return run_process(column, "--measure-c", kernels);
+    bool is_good = run_process(column, "--measure", kernels);
+    if (table.columns[column].kind == BENCH_SAMEPAGE && !kernels)
+        is_good = run_process(column, "--devices", NULL) && is_good;
     return is_good;
 }
 
-static void add_vendor_files(const char *folder)
+static void add_column(const char *folder, const char *file)
+{
+    struct bench_column *column = &table.columns[table.num_columns];
+    if (table.num_columns == BENCH_MAX_COLUMNS - 1) /* the last one is plain C */
+        return;
+    table.num_columns++;
+    snprintf(column->vendor_file, sizeof column->vendor_file, "%s/%s", folder, file);
+    snprintf(column->name, sizeof column->name, "%.*s", (int)strlen(file) - 4, file);
+    if (!strcmp(file, "samepage.icd"))
+        column->kind = BENCH_SAMEPAGE;
+    else if (strstr(file, "pocl"))
+        column->kind = BENCH_POCL;
+}
+
+static void add_vendor_files(const char *folder, const char *platform)
 {
     struct dirent **entries = NULL;
     int count = scandir(folder, &entries, NULL, alphasort);
     for (int i = 0; i < count; i++) {
         const char *name = entries[i]->d_name;
         size_t length = strlen(name);
-        if (length > 4 && !strcmp(name + length - 4, ".icd") && num_columns < MAX_COLUMNS) {
-            struct column *column = &columns[num_columns++];
-            snprintf(column->vendor_file, sizeof column->vendor_file, "%s/%s", folder, name);
-            snprintf(column->name, sizeof column->name, "%.*s", (int)length - 4, name);
-        }
+        if (length > 4 && !strcmp(name + length - 4, ".icd") &&
+            (!platform || !strcmp(name, "samepage.icd") || strstr(name, platform)))
+            add_column(folder, name);
         free(entries[i]);
     }
     free(entries);
 }
 
-static void print_table(void)
+/* The processor's name, the number of processors that this process may use, the load and the date.
+ */
+static void describe_machine(void)
 {
-    printf("\n%-34s %-8s", "median of 3 rounds", "unit");
-    for (int c = 0; c < num_columns; c++)
-        printf(" %22.22s", columns[c].name);
-    printf("\n");
-    for (int r = 0; r < num_rows; r++) {
-        struct row *row = &rows[r];
-        size_t unit_length = strcspn(row->unit, "-");
-        printf("%-34s %-8.*s", row->name, (int)unit_length, row->unit);
-        for (int c = 0; c < num_columns; c++) {
-            if (row->counts[c])
-                printf(" %22.4g", bench_median(row->values[c], (size_t)row->counts[c]));
-            else
-                printf(" %22s", "-");
+    char line[256], model[128] = "an unknown processor";
+    char date[32] = "";
+    double load = 0;
+    time_t now = time(NULL);
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "model name : %127[^\n]", model) == 1)
+            break;
+    if (file)
+        fclose(file);
+    getloadavg(&load, 1);
+    strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", gmtime(&now));
+    snprintf(table.machine, sizeof table.machine,
+             "%s, %ld processors, load of the machine before it began %.1f, %s", model,
+             sysconf(_SC_NPROCESSORS_ONLN), load, date);
+}
+
+static void read_options(int argc, char **argv, struct options *options)
+{
+    static const struct option names[] = {{"kernels", required_argument, NULL, 'k'},
+                                          {"chart", required_argument, NULL, 'c'},
+                                          {"rounds", required_argument, NULL, 'r'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    int option;
+    char *end;
+    while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
+        if (option == 'h') {
+            fputs(usage, stdout);
+            exit(0);
+        } else if (option == 'k') {
+            options->kernels = optarg;
+            if (!bench_filter_is_known(optarg))
+                exit(2);
+        } else if (option == 'c') {
+            options->chart = optarg;
+        } else if (option == 'r') {
+            options->rounds = (int)strtol(optarg, &end, 10);
+            if (*end || options->rounds < 1 || options->rounds > BENCH_MAX_ROUNDS) {
+                fprintf(stderr, "samepage-bench: --rounds takes 1 to %d, not '%s'\n",
+                        BENCH_MAX_ROUNDS, optarg);
+                exit(2);
+            }
+        } else {
+            fputs(usage, stderr);
+            exit(2);
         }
-        printf("\n");
     }
+    if (optind < argc)
+        options->platform = argv[optind];
 }
 
 int main(int argc, char **argv)
 {
+    struct options options = {.rounds = DEFAULT_ROUNDS};
+    const char *folder = getenv("OCL_ICD_VENDORS");
     if (argc > 1 && !strcmp(argv[1], "--measure"))
-        return measure(false);
-    if (argc > 1 && !strcmp(argv[1], "--reference"))
-        return measure(true);
+        return measure_platform(argv[2]);
+    if (argc > 1 && !strcmp(argv[1], "--measure-c"))
+        return measure_c(argv[2]);
     if (argc > 1 && !strcmp(argv[1], "--devices")) {
         bench_device_rows();
         return 0;
     }
-    const char *folder = getenv("OCL_ICD_VENDORS");
-    if (argc > 1 && argv[1][0] == '-') {
-        printf("Usage: samepage-bench [PLATFORM]\n"
-               "Measures every platform of the folder OCL_ICD_VENDORS (default\n"
-               "/etc/OpenCL/vendors), or Samepage and those whose vendor file contains PLATFORM.\n");
-        return strcmp(argv[1], "--help") ? 2 : 0;
-    }
-    add_vendor_files(folder && *folder ? folder : "/etc/OpenCL/vendors");
-    if (argc > 1) {
-        int kept = 0;
-        for (int c = 0; c < num_columns; c++)
-            if (strstr(columns[c].vendor_file, argv[1]) ||
-                strstr(columns[c].vendor_file, "samepage.icd"))
-                columns[kept++] = columns[c];
-        num_columns = kept;
-    }
-    if (num_columns == MAX_COLUMNS)
-        num_columns--;
-    snprintf(columns[num_columns++].name, NAME_BYTES, "C with OpenMP");
+    read_options(argc, argv, &options);
+    describe_machine();
+    add_vendor_files(folder && *folder ? folder : "/etc/OpenCL/vendors", options.platform);
+    table.columns[table.num_columns].kind = BENCH_C;
+    snprintf(table.columns[table.num_columns++].name, BENCH_NAME_BYTES, "C with OpenMP");
 
     bool is_good = true;
-    for (int round = 0; round < ROUNDS; round++) {
-        for (int c = 0; c < num_columns; c++) {
-            fprintf(stderr, "round %d of %d: %s\n", round + 1, ROUNDS, columns[c].name);
-            is_good = run_column(c) && is_good;
+    for (int round = 0; round < options.rounds; round++) {
+        for (int c = 0; c < table.num_columns; c++) {
+            fprintf(stderr, "round %d of %d: %s\n", round + 1, options.rounds,
+                    table.columns[c].name);
+            is_good = run_column(c, options.kernels) && is_good;
         }
     }
-    print_table();
+    bench_table_print(&table);
+    if (options.chart)
+        is_good = bench_chart_write(&table, options.chart) && is_good;
     return is_good ? 0 : 1;
 }
