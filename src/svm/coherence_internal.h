@@ -32,7 +32,8 @@ void sp_coherence_pinned(struct sp_coherence *coherence, int error);
 
 /* A copy under way; it holds a use of its region. */
 struct sp_copy {
-    struct sp_copy *next; /* of the region */
+    struct sp_copy *next;  /* of the region */
+    struct sp_copy **link; /* what points to this one */
     struct sp_work work;
     struct sp_region *region;
     uint64_t first, end;

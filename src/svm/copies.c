@@ -85,10 +85,9 @@ static void copy_finished(struct sp_work *work, int error)
     if (sp_trace_is_on)
         trace_copy(copy, error);
     pthread_mutex_lock(&region->lock);
-    struct sp_copy **link = &region->copies;
-    while (*link != copy)
-        link = &(*link)->next;
-    *link = copy->next;
+    *copy->link = copy->next;
+    if (copy->next)
+        copy->next->link = copy->link;
     if (error)
         forget_arrival(copy);
     pthread_mutex_unlock(&region->lock);
@@ -137,6 +136,9 @@ void sp_copies_start(struct sp_supply *supply, struct sp_region *region,
         copy->work.range.destination = transfer->destination;
         copy->work.finished = copy_finished;
         copy->next = region->copies;
+        copy->link = &region->copies;
+        if (copy->next)
+            copy->next->link = &copy->next;
         region->copies = copy;
         /* Relaxed: the caller holds a use, or the arena's lock. */
         atomic_fetch_add_explicit(&region->uses, 1, memory_order_relaxed);
