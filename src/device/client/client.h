@@ -87,6 +87,7 @@ struct client_device {
     /* Who holds it reads the completion ring. */
     pthread_mutex_t claim;
     uint64_t completion_head; /* what we read */
+    uint64_t print_head;      /* likewise of what kernels printed */
     atomic_bool is_broken; /* the process wrote nonsense: it is to be ended. Set by anyone; relaxed,
                               since nothing is published with it */
 

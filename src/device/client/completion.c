@@ -4,6 +4,8 @@
  * saves two wake-ups. While nobody holds it, application_sleeps is 1 and the process wakes the
  * device's thread; who gives the claim up sets the word and looks at the ring once more (unclaim).
  *
+ * What kernels printed is put out before the completions that came after it are looked at.
+ *
  * A record is copied out before it is looked at, since the process could change it. The number must
  * be that of a work in flight and the kind one of two, or else the process is broken and is ended.
  *
@@ -13,10 +15,12 @@
  * deliverer knows itself).
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "device/client/client.h"
+#include "util/futex.h"
 #include "util/time.h"
 
 /* Clock reads while spinning, one for so many pauses. */
@@ -89,9 +93,36 @@ static void set_broken(struct client_device *device)
     atomic_store_explicit(&device->is_broken, true, memory_order_relaxed);
 }
 
+/* Completions, or something printed. */
 static bool has_completions(struct client_device *device, memory_order order)
 {
-    return atomic_load_explicit(&device->rings->completion_tail, order) != device->completion_head;
+    return atomic_load_explicit(&device->rings->completion_tail, order) !=
+               device->completion_head ||
+           atomic_load_explicit(&device->rings->print_tail, order) != device->print_head;
+}
+
+/* Puts out what kernels printed. False: nonsense. */
+static bool take_prints(struct client_device *device)
+{
+    struct sp_rings *rings = device->rings;
+    uint64_t tail = atomic_load_explicit(&rings->print_tail, memory_order_acquire);
+    if (tail == device->print_head)
+        return true;
+    if (tail - device->print_head > SP_PRINT_RING_BYTES)
+        return false;
+    while (device->print_head != tail) {
+        uint64_t at = device->print_head % SP_PRINT_RING_BYTES, count = tail - device->print_head;
+        if (count > SP_PRINT_RING_BYTES - at)
+            count = SP_PRINT_RING_BYTES - at;
+        fwrite(rings->prints + at, 1, count, stdout);
+        device->print_head += count;
+    }
+    fflush(stdout);
+    /* Sequentially consistent, before the look at print_waits (prints.c). */
+    atomic_store_explicit(&rings->print_head, tail, memory_order_seq_cst);
+    if (atomic_exchange_explicit(&rings->print_waits, 0, memory_order_seq_cst))
+        sp_futex_wake_shared(&rings->print_waits, 1);
+    return true;
 }
 
 /* With the lock held, before the work of the record is finished: transfers that are submitted then
@@ -111,6 +142,8 @@ bool sp_client_take_completions(struct client_device *device)
     struct sp_rings *rings = device->rings;
     /* Acquire: pairs with the store after the records, and after what the works did to memory. */
     uint64_t tail = atomic_load_explicit(&rings->completion_tail, memory_order_acquire);
+    if (!is_broken(device) && !take_prints(device))
+        set_broken(device);
     if (tail == device->completion_head || is_broken(device))
         return !is_broken(device);
     if (tail - device->completion_head > SP_COMPLETION_RECORDS) {

@@ -284,6 +284,7 @@ static void set_rings(struct client_device *device, struct sp_rings *rings)
     device->rings = rings;
     device->command_tail = 0;
     device->completion_head = 0;
+    device->print_head = 0;
     device->is_broken = false;
     pthread_mutex_unlock(&device->lock);
     pthread_mutex_unlock(&device->claim);

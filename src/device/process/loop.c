@@ -61,6 +61,16 @@ void *sp_loop_set_code(uint32_t slot, void *code)
     return atomic_exchange_explicit(&codes[slot % SP_MAX_CODE_SLOTS], code, memory_order_acq_rel);
 }
 
+void sp_loop_wake_application(void)
+{
+    if (atomic_load_explicit(&loop.rings->application_sleeps, memory_order_seq_cst) &&
+        atomic_exchange_explicit(&loop.rings->application_sleeps, 0, memory_order_seq_cst)) {
+        uint64_t one = 1;
+        while (write(loop.completions, &one, sizeof one) < 0 && errno == EINTR)
+            ;
+    }
+}
+
 static void complete(uint64_t number, enum sp_completion_kind kind, int error, uint64_t start_ns,
                      uint64_t end_ns, bool is_waking)
 {
@@ -77,12 +87,8 @@ static void complete(uint64_t number, enum sp_completion_kind kind, int error, u
     /* Sequentially consistent, before the look at application_sleeps; and a release of the record
      * and of what the command did. */
     atomic_store_explicit(&loop.rings->completion_tail, loop.completion_tail, memory_order_seq_cst);
-    if (is_waking && atomic_load_explicit(&loop.rings->application_sleeps, memory_order_seq_cst) &&
-        atomic_exchange_explicit(&loop.rings->application_sleeps, 0, memory_order_seq_cst)) {
-        uint64_t one = 1;
-        while (write(loop.completions, &one, sizeof one) < 0 && errno == EINTR)
-            ;
-    }
+    if (is_waking)
+        sp_loop_wake_application();
 }
 
 void sp_process_began(const struct sp_command *command, bool is_quick)

@@ -139,6 +139,7 @@ static int start_threads(int socket, const int files[SP_HELLO_FILES], struct sp_
     sp_fault_prepare_thread();
     sp_loop_init(process.backend, rings, files[SP_HELLO_COMPLETIONS], spin_us);
     sp_peers_init(process.backend, socket);
+    sp_prints_init(rings);
     return sp_thread_start_detached(sp_loop_run, NULL, LOOP_STACK_BYTES);
 }
 

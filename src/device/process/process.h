@@ -5,6 +5,7 @@
  * drm/       the kernel's graphics devices, as a source of memory
  * buffers.c  memory for a device that exports each binding alone
  * peers.c  what this device exports, and what is known of the memory of others
+ * prints.c what kernels print
  * fault.c  what happens when the application ends, or this process crashes
  */
 #ifndef SP_DEVICE_PROCESS_PROCESS_H
@@ -20,6 +21,9 @@ void sp_loop_init(const struct sp_backend *backend, struct sp_rings *rings, int 
 
 /* Runs for ever. */
 void *sp_loop_run(void *unused);
+
+/* Tells the application to look at the rings, if it sleeps. Any thread. */
+void sp_loop_wake_application(void);
 
 /* Publishes code under a slot, or takes it out (NULL); what was there. The control thread. */
 void *sp_loop_set_code(uint32_t slot, void *code);
@@ -49,6 +53,11 @@ bool sp_peers_serve(const struct sp_device_message *message, int *files);
 
 /* How many ends of exports were sent. The loop thread. */
 uint32_t sp_peers_unexports(void);
+
+/* prints.c */
+
+/* From now on what is printed here comes out of the application. */
+void sp_prints_init(struct sp_rings *rings);
 
 /* fault.c */
 

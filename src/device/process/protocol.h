@@ -19,7 +19,7 @@
 #include "device/selection.h"
 
 #define SP_DEVICE_MAGIC 0x56445053u /* "SPDV" */
-#define SP_DEVICE_VERSION 2u
+#define SP_DEVICE_VERSION 3u
 
 /* --- Messages ------------------------------------------------------------------------------------
  */
@@ -144,6 +144,9 @@ enum {
     SP_COMMAND_TELL_START = 2, /* there is a completion record at the start, too */
 };
 
+/* Text on its way to the application's standard output. */
+#define SP_PRINT_RING_BYTES (UINT64_C(1) << 16)
+
 /* Where one end of a transfer lies: another device by its index, or one of these. */
 #define SP_PLACE_OWN 0xfffffffeu
 #define SP_PLACE_HOST 0xffffffffu
@@ -221,8 +224,13 @@ struct sp_rings {
     _Atomic uint64_t fault_address;
     atomic_uint fault_signal; /* 0: none */
     char fault_reason[SP_FAULT_REASON_BYTES]; /* where there was no signal; "": not known */
+    /* What kernels print: bytes written, and bytes that the application has taken. */
+    alignas(64) _Atomic uint64_t print_tail; /* process */
+    alignas(64) _Atomic uint64_t print_head; /* application */
+    alignas(64) atomic_uint print_waits;     /* futex: 1 while the process waits for room */
     alignas(4096) unsigned char commands[SP_COMMAND_RING_BYTES];
     alignas(4096) struct sp_completion completions[SP_COMPLETION_RECORDS];
+    alignas(4096) char prints[SP_PRINT_RING_BYTES];
 };
 
 #endif

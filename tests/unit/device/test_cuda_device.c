@@ -430,8 +430,16 @@ static void prints(void **state)
     char path[128], text[64] = "";
     struct gated gated;
     snprintf(path, sizeof path, "%s/output", folder);
+    fflush(stdout);
+    int output = open(path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+    int before = fcntl(1, F_DUPFD_CLOEXEC, 10);
+    assert_true(output >= 0 && before >= 0 && dup2(output, 1) == 1);
     set_launch("print", 1, 1, NULL, &gated);
-    assert_int_equal(run_work(first, &gated), 0);
+    int error = run_work(first, &gated);
+    dup2(before, 1);
+    close(before);
+    close(output);
+    assert_int_equal(error, 0);
     FILE *file = fopen(path, "r");
     assert_non_null(file);
     while (fgets(text, sizeof text, file) && !strstr(text, "printed"))
@@ -501,15 +509,7 @@ static void a_fault_ends_one_device(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    /* The devices' standard output becomes a file, which a test reads; ours stays. */
-    char path[128];
-    snprintf(path, sizeof path, "%s/output", folder);
-    int output = open(path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
-    int before = fcntl(1, F_DUPFD_CLOEXEC, 10);
-    if (output < 0 || before < 0 || dup2(output, 1) < 0)
-        return -1;
     set_up_devices("cuda");
-    dup2(before, 1);
     first = devices[0];
     second = devices[1];
     return first->ops->load(first, code_text, sizeof code_text, &program, codes, NUM_KERNELS,
