@@ -3,12 +3,14 @@
 #include <limits.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <string.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "device/driver.h"
+#include "device/selection.h"
 #include "runtime/context.h"
 #include "svm/check.h"
 #include "svm/heap.h"
@@ -98,10 +100,12 @@ int tool_devices(int argc, char **argv)
     }
     uintptr_t start;
     size_t bytes;
+    unsigned num_gpus = 0;
     sp_window_range(&start, &bytes);
     for (cl_uint i = 0; i < platform->num_devices; i++) {
         const struct sp_device *device = platform->devices[i]->device;
         const struct sp_device_info *info = &device->info;
+        num_gpus += !strcmp(info->driver_name, "cuda");
         printf("%u  %s\n", i, info->name);
         printf("   driver         %s%s\n", info->driver_name,
                info->own_memory ? ", in a process of its own" : ", in the application's process");
@@ -111,6 +115,8 @@ int tool_devices(int argc, char **argv)
         printf("   shared memory  ");
         print_levels(info->svm_levels);
     }
+    if (!num_gpus && (sp_selection()->has_all_cuda || sp_selection()->num_cuda))
+        puts("\nThere is no NVIDIA GPU, or none that can be used.");
     printf("\nwindow          0x%" PRIxPTR " to 0x%" PRIxPTR " (%s)\n", start, start + bytes,
            size_text(bytes, text, sizeof text));
     printf("host watching   %s\n", sp_hostwatch_name(sp_hostwatch_init()));

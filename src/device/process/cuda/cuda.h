@@ -83,8 +83,9 @@ int sp_cuda_memory_unbind(uint64_t start, uint64_t bytes);
 /* Sees to what was unbound, once the commands before have ended. */
 void sp_cuda_memory_reap(void);
 
-/* While nothing else is to be done: does a piece of what can wait until then. False: there is nothing. */
-bool sp_cuda_memory_tidy(void);
+/* There is something that can wait until nothing else is to be done; does a piece of it. */
+bool sp_cuda_memory_is_untidy(void);
+void sp_cuda_memory_tidy(void);
 
 enum sp_cuda_place { SP_CUDA_NOWHERE, SP_CUDA_PRIVATE, SP_CUDA_HOME };
 

@@ -2,7 +2,7 @@
  * nor running needs a toolkit: the library is opened in the device process, and nowhere else.
  *
  * Names, types and values are those of the driver API's own documentation ("CUDA Driver API",
- * sections Types, Memory, Virtual Memory, Stream, Event, Execution); tests/gpu/check_cuda_api.c compares
+ * sections Types, Memory, Virtual Memory, Stream, Event, Execution); tests/gpu/check_cuda_api.sh compares
  * them with cuda.h where there is one. Members of struct sp_cuda leave out the prefix "cu" and the
  * suffix "_v2" of the symbol that they stand for. Filled in once by sp_cuda_load, read-only
  * afterwards; no lock.
@@ -87,7 +87,7 @@ enum {
 };
 
 enum {
-    CU_CTX_SCHED_BLOCKING_SYNC = 4,
+    CU_CTX_SCHED_SPIN = 1,
     CU_CTX_MAP_HOST = 8,
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_DEFAULT = 0,

@@ -250,12 +250,15 @@ static void end_stale(struct stale **link)
     free(stale);
 }
 
-bool sp_cuda_memory_tidy(void)
+bool sp_cuda_memory_is_untidy(void)
 {
-    if (!memory.stale)
-        return false;
-    end_stale(&memory.stale);
-    return true;
+    return memory.stale != NULL;
+}
+
+void sp_cuda_memory_tidy(void)
+{
+    if (memory.stale)
+        end_stale(&memory.stale);
 }
 
 /* Makes sure that nothing is registered there. */

@@ -359,7 +359,10 @@ static void take_ended(void)
 void sp_cuda_stream_drain(void)
 {
     write_mark(); /* so that what waits for a mark finds it passed */
-    CUresult result = sp_cuda.StreamSynchronize(stream.stream);
+    record_event(stream.marked);
+    CUresult result = sp_cuda.EventSynchronize(stream.events[stream.marked % MAX_MARKS]);
+    if (!result) /* the event may have come before the word */
+        result = sp_cuda.StreamSynchronize(stream.stream);
     if (result)
         fault(result);
 }
@@ -368,7 +371,7 @@ bool sp_cuda_stream_progress(bool has_more)
 {
     bool may_wait = sp_cuda_copy_may_wait();
     if (stream.first == stream.next)
-        return !has_more && sp_cuda_memory_tidy();
+        return !has_more && sp_cuda_memory_is_untidy(); /* what rest will see to */
     if (has_unmarked() && !may_wait) {
         uint64_t done = __atomic_load_n(stream.done, __ATOMIC_ACQUIRE);
         uint64_t oldest = stream.next;
@@ -394,6 +397,12 @@ bool sp_cuda_stream_progress(bool has_more)
 
 void sp_cuda_stream_rest(void)
 {
+    if (stream.first == stream.next) {
+        /* Nothing has come for a while: the 3 ms that a piece may take will hardly be missed. */
+        sp_cuda_memory_tidy();
+        sp_process_wake();
+        return;
+    }
     struct pending *oldest = &stream.commands[stream.first % SP_MAX_IN_FLIGHT];
     if ((oldest->flags & SP_COMMAND_TELL_START) && !oldest->is_told) {
         struct sp_command command = {.number = oldest->number, .flags = oldest->flags};
