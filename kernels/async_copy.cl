@@ -1,15 +1,17 @@
 /* Async copies from global to local memory and back, and prefetch (OpenCL C 3.0, 6.15.11).
  *
- * A work-group runs on one thread, so one work-item copies for all, in one piece: a call of memcpy,
- * not a loop, which would be taken for one that many work-items run (docs/work-group-code.md). A
- * strided copy has no such call; there the work-items take turns. A barrier comes before either, so
- * that the copy does not sit in the middle of what vectorises over work-items; waiting for the
- * event is one barrier more. Hence events carry nothing: the one that the caller passed goes back.
+ * On a CPU a work-group runs on one thread, so one work-item copies for all, in one piece: a call
+ * of memcpy, not a loop, which would be taken for one that many work-items run
+ * (docs/work-group-code.md). A GPU has its work-items share the copy (target.h). A strided copy has
+ * no such call; there the work-items take turns everywhere. A barrier comes before either, so that
+ * the copy does not sit in the middle of what vectorises over work-items; waiting for the event is
+ * one barrier more. Hence events carry nothing: the one that the caller passed goes back.
  *
  * Elements of three are copied as four, as they lie in memory (6.15.11). Prefetch has nothing to
  * do: the processor's own prefetch sees what a kernel does.
  */
 #include "gentype.h"
+#include "target.h"
 
 static bool is_first_work_item(void)
 {
@@ -27,14 +29,21 @@ static size_t places(void)
     return __sp_local_size_0() * __sp_local_size_1() * __sp_local_size_2();
 }
 
+void REPLACEABLE __sp_target_group_copy(__generic void *destination, const __generic void *source,
+                                        ulong bytes, uint unit)
+{
+    if (is_first_work_item())
+        __builtin_memcpy(destination, source, bytes);
+}
+
 /* M: the type as it lies in memory. */
 #define COPY(T, M, TO, FROM)                                                                       \
     event_t OVERLOAD async_work_group_copy(TO T *destination, const FROM T *source, size_t count,  \
                                            event_t event)                                          \
     {                                                                                              \
         __sp_barrier();                                                                            \
-        if (is_first_work_item())                                                                  \
-            __builtin_memcpy((void *)destination, (const void *)source, count * sizeof(M));        \
+        __sp_target_group_copy((void *)destination, (const void *)source, count * sizeof(M),       \
+                               sizeof(M));                                                         \
         return event;                                                                              \
     }
 #define STRIDED_COPY(T, M, TO, FROM, to_step, from_step)                                           \

@@ -1,18 +1,15 @@
-/* Fences and scopes where a work-group runs on one thread (kernels/target.h). Functions of their
- * own file, so that nobody who calls them sees into them while the library is built.
- *
- * All work-items of a work-group run on one thread, in program order between barriers, so a fence
- * of work-group scope or less only has to keep the compiler from moving accesses. The processor has
- * no fence for less than all memory.
+/* Fences and scopes where a work-group runs on one thread (kernels/target.h): in program order
+ * between barriers, so a fence of work-group scope or less only has to keep the compiler from
+ * moving accesses. The processor has no fence for less than all memory.
  */
 #include "target.h"
 
-__generic void *CONST_FUNCTION __sp_target_scoped(__generic void *pointer, uint scope)
+__generic void *REPLACEABLE CONST_FUNCTION __sp_target_scoped(__generic void *pointer, uint scope)
 {
     return pointer;
 }
 
-void __sp_target_fence(uint order, uint scope)
+void REPLACEABLE __sp_target_fence(uint order, uint scope)
 {
     if (scope != memory_scope_device && scope != memory_scope_all_svm_devices) {
         __c11_atomic_signal_fence(__ATOMIC_SEQ_CST);

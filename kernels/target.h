@@ -9,14 +9,20 @@
 
 #include "intrinsics.h"
 
-/* Never inlined while the library is built: the call is what LINK keeps. */
-#define REPLACEABLE __attribute__((noinline))
+/* Never inlined while the library is built, since the call is what LINK keeps; and weak, so that
+ * callers in the same file learn nothing from this definition that another would not keep. */
+#define REPLACEABLE __attribute__((noinline, weak))
 
 /* The same pointer; on a target with scopes, an atomic operation through it has this scope. */
 __generic void *CONST_FUNCTION __sp_target_scoped(__generic void *pointer, uint scope);
 
 /* Keeps accesses before and after it apart, as far as order and scope want it. */
 void __sp_target_fence(uint order, uint scope);
+
+/* Copies for the whole work-group, all of which call it; both places are multiples of unit, a power
+ * of two. */
+void __sp_target_group_copy(__generic void *destination, const __generic void *source, ulong bytes,
+                            uint unit);
 
 #define DECLARE_TARGET_1(name) float CONST_FUNCTION __sp_target_##name##f(float);
 #define DECLARE_TARGET_2(name) float CONST_FUNCTION __sp_target_##name##f(float, float);

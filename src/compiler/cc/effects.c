@@ -32,6 +32,13 @@ static void worklist_finish(struct worklist *list)
     sp_map_finish(&list->seen);
 }
 
+/* A call that reads behind its second argument and writes behind its first. */
+static bool is_copy(LLVMValueRef call)
+{
+    return sp_ir_is_intrinsic(call, "llvm.memcpy.") || sp_ir_is_intrinsic(call, "llvm.memmove.") ||
+           sp_ir_calls(call, SP_GROUP_COPY_NAME);
+}
+
 static uint32_t effect_of_call(LLVMValueRef call, LLVMValueRef pointer, struct worklist *list)
 {
     if (sp_ir_calls(call, SP_SCOPED_NAME)) {
@@ -44,7 +51,7 @@ static uint32_t effect_of_call(LLVMValueRef call, LLVMValueRef pointer, struct w
         return 0;
     if (sp_ir_is_intrinsic(call, "llvm.memset."))
         return SP_EFFECT_WRITE;
-    if (sp_ir_is_intrinsic(call, "llvm.memcpy.") || sp_ir_is_intrinsic(call, "llvm.memmove."))
+    if (is_copy(call))
         return (LLVMGetOperand(call, 0) == pointer ? SP_EFFECT_WRITE : 0u) |
                (LLVMGetOperand(call, 1) == pointer ? SP_EFFECT_READ : 0u);
     return SP_EFFECT_READ | SP_EFFECT_WRITE | SP_EFFECT_UNKNOWN;
@@ -137,8 +144,7 @@ static uint32_t followed_effect_of(LLVMValueRef value)
         return is_followed(LLVMGetOperand(value, 1)) ? SP_EFFECT_WRITE : 0u;
     } else if (sp_ir_is_intrinsic(value, "llvm.memset.")) {
         effect = SP_EFFECT_WRITE;
-    } else if (sp_ir_is_intrinsic(value, "llvm.memcpy.") ||
-               sp_ir_is_intrinsic(value, "llvm.memmove.")) {
+    } else if (is_copy(value)) {
         return (is_followed(LLVMGetOperand(value, 0)) ? SP_EFFECT_WRITE : 0u) |
                (is_followed(LLVMGetOperand(value, 1)) ? SP_EFFECT_READ : 0u);
     }

@@ -14,6 +14,9 @@
  * scope, which IR for spir64 has no word for. */
 #define SP_SCOPED_NAME "__sp_target_scoped"
 
+/* A copy from its second argument to its first. */
+#define SP_GROUP_COPY_NAME "__sp_target_group_copy"
+
 bool sp_cc_is_replaceable(LLVMValueRef function);
 
 /* LINK: makes a replaceable definition ready to be left whole. */

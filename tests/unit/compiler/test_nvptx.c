@@ -415,6 +415,19 @@ static void keeps_barriers(void **state)
     free(ptx);
 }
 
+static void shares_copies(void **state)
+{
+    (void)state;
+    char *ptx =
+        compile("kernel void k(global const float4 *in, global float *out, local float4 *tmp) {\n"
+                "event_t e = async_work_group_copy(tmp, in, 256, 0); wait_group_events(1, &e);\n"
+                "out[get_local_id(0)] = tmp[255 - get_local_id(0)].x; }\n");
+    assert_has(ptx, "ld.global.v4.u32");
+    assert_has(ptx, "st.shared.v4.u32");
+    assert_has_not(ptx, "ld.global.u8");
+    free(ptx);
+}
+
 /* --- Atomics -------------------------------------------------------------------------------- */
 
 static const struct {
@@ -660,6 +673,7 @@ int main(void)
         cmocka_unit_test(prints),
         cmocka_unit_test(places_local_variables),
         cmocka_unit_test(keeps_barriers),
+        cmocka_unit_test(shares_copies),
         cmocka_unit_test(gives_atomics_scope_and_order),
         cmocka_unit_test(finds_address_spaces),
         cmocka_unit_test(keeps_null_pointers),

@@ -31,7 +31,9 @@
 
 /* Vectors mean nothing to the GPU's arithmetic, and hide lanes that nobody uses (the fourth of a
  * float3); their loads and stores stay whole. */
-#define TO_SCALARS "function(sroa<modify-cfg>,scalarizer,instcombine<no-verify-fixpoint>,dce)"
+#define TO_SCALARS                                                                                 \
+    "function(sroa<modify-cfg>,infer-address-spaces,scalarizer,instcombine<no-verify-fixpoint>,"   \
+    "dce)"
 
 #define LIBM_PREFIX "__sp_libm_"
 #define NATIVE_PREFIX SP_TARGET_PREFIX "native_"
@@ -327,8 +329,11 @@ static enum sp_cc_status generate(struct work *work, struct sp_cc_text *image,
         status = link_library(work);
     if (status != SP_CC_OK)
         return status;
-    if (!inline_all(work, false, log) || !run(work, MERGING, log) || !inline_all(work, true, log) ||
-        !run(work, TO_SCALARS, log))
+    if (!inline_all(work, false, log) || !run(work, MERGING, log) || !inline_all(work, true, log))
+        return SP_CC_INTERNAL;
+    for (size_t i = 0; i < work->num_kernels; i++) /* what the library asks for */
+        sp_gpu_replace_builtins(work->module, &work->entries[i]);
+    if (!run(work, TO_SCALARS, log))
         return SP_CC_INTERNAL;
     sp_ir_dump(work->module, "gpu-entries");
     if (sp_cc_module_is_broken(work->module, "after making entries", log))
