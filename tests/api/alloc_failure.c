@@ -175,7 +175,7 @@ int main(int argc, char **argv)
     }
     int failing = 1, failures = 0, result = ONE_FAILED, in_a_row = 0;
     /* Some allocations can be done without, so one success is not the end. */
-    for (; failing < MAX_RUNS && in_a_row < 20; failing++) {
+    for (; failing < MAX_RUNS && in_a_row < 60; failing++) {
         result = run_with(argv[0], failing);
         in_a_row = result == ALL_WORKED ? in_a_row + 1 : 0;
         failures += result == ONE_FAILED;

@@ -79,6 +79,7 @@ struct client_device {
     struct in_flight in_flight;
     struct work_list pending; /* did not fit, or came before the process was ready */
     struct work_list done;    /* have a call due */
+    bool is_burying;          /* a thread is there to call what is due of a dead device */
     bool is_delivering;       /* a thread calls what is due, in order: */
     pthread_t deliverer;
     struct sp_code **codes; /* by slot; NULL: free */

@@ -628,7 +628,7 @@ static void after_fork_in_child(void)
         device->rings = NULL; /* not mapped here */
         device->pending = device->done = (struct work_list){0};
         device->in_flight.first = device->in_flight.next;
-        device->is_delivering = false;
+        device->is_delivering = device->is_burying = false;
         for (uint32_t slot = 0; slot < device->num_slots; slot++)
             if (device->codes[slot])
                 device->codes[slot]->senders = 0;

@@ -13,6 +13,10 @@
 
 #include "device/client/client.h"
 #include "util/futex.h"
+#include "util/thread.h"
+
+/* Calls into the runtime and, from there, the application's functions are not made on it, but it may destroy objects. */
+#define BURY_STACK_BYTES (256u << 10)
 
 /* The agent's place as the record names it; false where there is no such agent. */
 static bool place_of(struct client_device *device, uint32_t agent, uint32_t *place,
@@ -237,6 +241,35 @@ void sp_client_flush(struct client_device *device)
         publish(device);
 }
 
+/* Calls what is due of a device that has no thread any more. */
+static void *bury(void *argument)
+{
+    struct client_device *device = argument;
+    bool is_more = true;
+    while (is_more) {
+        sp_client_deliver(device, NULL);
+        pthread_mutex_lock(&device->lock);
+        is_more = device->done.first && !device->is_delivering;
+        device->is_burying = is_more;
+        pthread_mutex_unlock(&device->lock);
+    }
+    return NULL;
+}
+
+/* Who submits may hold locks that `finished` takes, so works that end at once are ended by another thread. Where none can
+ * be started they stay due, for the next thread that waits. */
+static void have_delivered(struct client_device *device)
+{
+    pthread_mutex_lock(&device->lock);
+    bool is_dead = device->state == CLIENT_DEAD;
+    bool is_needed = is_dead && !device->is_burying;
+    if (is_needed)
+        device->is_burying = sp_thread_start_detached(bury, device, BURY_STACK_BYTES) == 0;
+    pthread_mutex_unlock(&device->lock);
+    if (!is_dead)
+        sp_client_wake(device);
+}
+
 void sp_client_submit(struct sp_device *given, struct sp_work *work)
 {
     struct client_device *device = client_of(given);
@@ -269,7 +302,7 @@ void sp_client_submit(struct sp_device *given, struct sp_work *work)
     }
     pthread_mutex_unlock(&device->lock);
     if (is_due)
-        sp_client_deliver(device, NULL);
+        have_delivered(device);
     else if (is_first && sp_client_limit_ns)
         sp_client_wake(device); /* it keeps the time from now on */
 }
