@@ -570,6 +570,33 @@ static void keeps_null_pointers(void **state)
     free(ptx);
 }
 
+/* A vector's alignment is its element's, whatever LLVM makes of sixteen bytes. */
+static void splits_unaligned_vectors(void **state)
+{
+    (void)state;
+    static const char *const types[] = {"uchar", "ushort", "uint", "ulong"};
+    for (int t = 0; t < 4; t++)
+        for (int n = 2; n <= 16; n *= 2) {
+            struct sp_cc_text source = {0};
+            sp_cc_text_format(&source,
+                              "kernel void k(global %s *to, global const %s *from, uint i)\n"
+                              "{ vstore%d(vload%d(i, from + 1), i, to + 1); }\n",
+                              types[t], types[t], n, n);
+            char *ptx = compile(source.bytes);
+            assert_has_not(ptx, "ld.global.v");
+            assert_has_not(ptx, "st.global.v");
+            assert_int_equal(count(ptx, "ld.global.u"), n);
+            assert_int_equal(count(ptx, "st.global.u"), n);
+            free(ptx);
+            sp_cc_text_finish(&source);
+        }
+    char *ptx = compile("kernel void k(global uchar16 *to, global const uchar16 *from)\n"
+                        "{ to[0] = from[0]; }\n");
+    assert_has(ptx, "ld.global.v4.u32");
+    assert_has(ptx, "st.global.v4.u32");
+    free(ptx);
+}
+
 static void rewrites_only_address_spaces(void **state)
 {
     (void)state;
@@ -677,6 +704,7 @@ int main(void)
         cmocka_unit_test(gives_atomics_scope_and_order),
         cmocka_unit_test(finds_address_spaces),
         cmocka_unit_test(keeps_null_pointers),
+        cmocka_unit_test(splits_unaligned_vectors),
         cmocka_unit_test(obeys_options),
         cmocka_unit_test(refuses_other_targets),
         cmocka_unit_test(takes_hard_kernels),

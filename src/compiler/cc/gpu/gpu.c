@@ -13,6 +13,7 @@
 #include "compiler/cc/gpu/places.h"
 #include "compiler/cc/gpu/precision.h"
 #include "compiler/cc/gpu/spaces.h"
+#include "compiler/cc/gpu/unaligned.h"
 #include "compiler/cc/module.h"
 #include "compiler/cc/replaceable.h"
 #include "compiler/cc/tools.h"
@@ -343,6 +344,7 @@ static enum sp_cc_status generate(struct work *work, struct sp_cc_text *image,
     bool flush = has_option(work, "-cl-denorms-are-zero");
     for (size_t i = 0; i < work->num_kernels; i++) {
         sp_gpu_relax_divisions(work->module, work->entries[i].function, flush);
+        sp_gpu_split_unaligned(work->module, work->entries[i].function);
         sp_gpu_guard_edges(work->module, &work->entries[i]);
         if (flush)
             add_string_attribute(work, work->entries[i].function, "denormal-fp-math-f32",
