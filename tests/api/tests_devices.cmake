@@ -2,6 +2,7 @@
 set(SP_API_TESTS_DEVICES
   device_death
   device_paths
+  device_prints
   device_streams
   devices_random
   devices_share

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "client_device.h"
+#include "device/client/client.h"
 #include "device/client/cuda.h"
 #include "unit/unit.h"
 
@@ -102,6 +103,36 @@ static void tells_what_devices_are(void **state)
     assert_int_equal(info->global_memory_bytes % GRANULE, 0);
     assert_int_equal(second->agent, 2);
     assert_true(second->ops->distance(second, 1) < second->ops->distance(second, 0));
+}
+
+/* What a process says is foreign input, and what the application was told once does not change. */
+static void nonsense_is_refused(void **state)
+{
+    (void)state;
+    struct sp_device_description said, known;
+    assert_true(sp_cuda_recall(0, &known));
+    assert_int_equal(sp_client_describe(client_of(first), &known), 0);
+#define IS_NONSENSE(change)                                                                        \
+    said = known;                                                                                  \
+    change;                                                                                        \
+    assert_int_equal(sp_client_describe(client_of(first), &said), -EBADMSG)
+    IS_NONSENSE(memset(said.name, 'x', sizeof said.name));
+    IS_NONSENSE(memset(said.vendor, 'x', sizeof said.vendor));
+    IS_NONSENSE(memset(said.code_target, 'x', sizeof said.code_target));
+    IS_NONSENSE(memset(said.driver_version, 'x', sizeof said.driver_version));
+    IS_NONSENSE(said.compute_units = 0);
+    IS_NONSENSE(said.max_work_group_size = 0);
+    IS_NONSENSE(said.max_work_group_size = UINT32_MAX);
+    IS_NONSENSE(said.max_item_sizes[2] = 0);
+    IS_NONSENSE(said.preferred_multiple = 0);
+    IS_NONSENSE(said.preferred_multiple = said.max_work_group_size + 1);
+    IS_NONSENSE(said.global_memory_bytes = 0);
+    IS_NONSENSE(said.max_alloc_bytes = said.global_memory_bytes + 1);
+    said = known;
+    said.compute_units++;
+    assert_int_equal(sp_client_describe(client_of(first), &said), -ENODEV);
+    assert_true(first->info.compute_units == known.compute_units);
+    assert_int_equal(sp_client_describe(client_of(first), &known), 0);
 }
 
 static void is_remembered(void **state)
@@ -530,6 +561,7 @@ int main(void)
     set_up_folder();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tells_what_devices_are),
+        cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(is_remembered),
         cmocka_unit_test(suggests_local_sizes),
         cmocka_unit_test(memories_are_separate),
