@@ -1,5 +1,6 @@
-/* What a kernel prints on a device in a process of its own comes out of this process, wherever standard output
- * leads by then, and before the command is told as ended: more than fits into the way there, too. */
+/* What a kernel prints on a device in a process of its own comes out of this process, wherever
+ * standard output leads by then, and before the command is told as ended: more than fits into the
+ * way there, too. */
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-/* Everything that a program does with a GPU, once, through the ICD loader, and each result checked: buffers,
- * kernels of each kind, coarse and fine-grain shared memory, local memory, atomics, printf, profiling.
- * Skipped (exit 77) where there is no GPU. */
+/* Everything that a program does with a GPU, once, through the ICD loader, and each result checked:
+ * buffers, kernels of each kind, coarse and fine-grain shared memory, local memory, atomics,
+ * printf, profiling. Skipped (exit 77) where there is no GPU. */
 #include <math.h>
 
 #include "../api/check.h"
@@ -13,9 +13,11 @@ static const char source[] =
     "kernel void add(global const int *a, global const int *b, global int *c) {\n"
     "  size_t i = get_global_id(0); c[i] = a[i] + b[i]; }\n"
     "kernel void ids(global uint *out) {\n"
-    "  size_t x = get_global_id(0) - get_global_offset(0), y = get_global_id(1) - get_global_offset(1);\n"
+    "  size_t x = get_global_id(0) - get_global_offset(0), y = get_global_id(1) - "
+    "get_global_offset(1);\n"
     "  out[y * get_global_size(0) + x] = (uint)(get_local_id(0) + 16 * get_local_id(1) +\n"
-    "    256 * get_group_id(0) + 65536 * get_group_id(1)) + 16777216 * (uint)get_global_offset(1); }\n"
+    "    256 * get_group_id(0) + 65536 * get_group_id(1)) + 16777216 * (uint)get_global_offset(1); "
+    "}\n"
     "kernel void sum(global const int *in, global int *out, local int *scratch) {\n"
     "  local int fixed[4]; size_t l = get_local_id(0); scratch[l] = in[get_global_id(0)];\n"
     "  if (l < 4) fixed[l] = 100;\n"
@@ -25,12 +27,16 @@ static const char source[] =
     "kernel void count(global atomic_int *total, global int *old) {\n"
     "  atomic_fetch_add_explicit(total, 1, memory_order_relaxed, memory_scope_device);\n"
     "  atomic_max(old, (int)get_global_id(0)); }\n"
-    "kernel void count_up(global int *out) { if (get_global_id(0) == 0) { counter += 2; *out = counter; } }\n"
+    "kernel void count_up(global int *out) { if (get_global_id(0) == 0) { counter += 2; *out = "
+    "counter; } }\n"
     "kernel void maths(global float *f, global double *d) { size_t i = get_global_id(0);\n"
-    "  f[i] = sin((float)i) + exp((float)i / 1000.0f) + sqrt((float)i); d[i] = sin((double)i) * cos((double)i); }\n"
-    "kernel void say(int n) { if (get_global_id(0) == 3) printf(\"gpu says %d %s %.2f %v2d\\n\", n, \"word\", 1.5f, (int2)(7, 8)); }\n"
+    "  f[i] = sin((float)i) + exp((float)i / 1000.0f) + sqrt((float)i); d[i] = sin((double)i) * "
+    "cos((double)i); }\n"
+    "kernel void say(int n) { if (get_global_id(0) == 3) printf(\"gpu says %d %s %.2f %v2d\\n\", "
+    "n, \"word\", 1.5f, (int2)(7, 8)); }\n"
     "struct node { int value; global struct node *next; };\n"
-    "kernel void walk(global struct node *list, global int *out) { int s = 0; for (; list; list = list->next) s += list->value; *out = s; }\n"
+    "kernel void walk(global struct node *list, global int *out) { int s = 0; for (; list; list = "
+    "list->next) s += list->value; *out = s; }\n"
     "kernel void add_one(global int *data) { data[get_global_id(0)] += 1; }\n";
 
 static cl_context context;
@@ -61,14 +67,16 @@ static void buffers(void)
         a[i] = (int)i;
         b[i] = (int)(3 * i + 1);
     }
-    cl_mem in = clCreateBuffer(context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, sizeof a, a, &error);
+    cl_mem in =
+        clCreateBuffer(context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, sizeof a, a, &error);
     REQUIRE_CL(error);
     cl_mem more = clCreateBuffer(context, CL_MEM_READ_ONLY, sizeof b, NULL, &error);
     REQUIRE_CL(error);
     cl_mem out = clCreateBuffer(context, CL_MEM_WRITE_ONLY, sizeof c, NULL, &error);
     REQUIRE_CL(error);
     cl_kernel kernel = kernel_named("add");
-    CHECK_CL(clEnqueueWriteBuffer(queue, more, CL_FALSE, 0, sizeof b, b, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clEnqueueWriteBuffer(queue, more, CL_FALSE, 0, sizeof b, b, 0, NULL, NULL),
+             CL_SUCCESS);
     CHECK_CL(clSetKernelArg(kernel, 0, sizeof in, &in), CL_SUCCESS);
     CHECK_CL(clSetKernelArg(kernel, 1, sizeof more, &more), CL_SUCCESS);
     CHECK_CL(clSetKernelArg(kernel, 2, sizeof out, &out), CL_SUCCESS);
@@ -80,12 +88,13 @@ static void buffers(void)
     CHECK(wrong == 0);
     /* Fill, copy, rectangle, within the device. */
     const int pattern = 77;
-    CHECK_CL(clEnqueueFillBuffer(queue, out, &pattern, sizeof pattern, 0, sizeof c / 2, 0, NULL, NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clEnqueueFillBuffer(queue, out, &pattern, sizeof pattern, 0, sizeof c / 2, 0, NULL, NULL),
+        CL_SUCCESS);
     CHECK_CL(clEnqueueCopyBuffer(queue, in, out, 0, sizeof c / 2, 4096, 0, NULL, NULL), CL_SUCCESS);
     const size_t dst[3] = {0, 1, 0}, src[3] = {4, 2, 0}, region[3] = {64, 3, 2};
-    CHECK_CL(clEnqueueCopyBufferRect(queue, in, out, src, dst, region, 256, 2048, 128, 1024, 0, NULL,
-                                     NULL),
+    CHECK_CL(clEnqueueCopyBufferRect(queue, in, out, src, dst, region, 256, 2048, 128, 1024, 0,
+                                     NULL, NULL),
              CL_SUCCESS);
     CHECK_CL(clEnqueueReadBuffer(queue, out, CL_TRUE, 0, sizeof c, c, 0, NULL, NULL), CL_SUCCESS);
     CHECK(c[1000] == 77);
@@ -107,8 +116,10 @@ static void work_items(void)
     unsigned *out = clSVMAlloc(context, CL_MEM_READ_WRITE, 70 * 50 * 4, 0);
     REQUIRE(out);
     CHECK_CL(clSetKernelArgSVMPointer(kernel, 0, out), CL_SUCCESS);
-    CHECK_CL(clEnqueueNDRangeKernel(queue, kernel, 2, offset, global, local, 0, NULL, NULL), CL_SUCCESS);
-    CHECK_CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, out, 70 * 50 * 4, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clEnqueueNDRangeKernel(queue, kernel, 2, offset, global, local, 0, NULL, NULL),
+             CL_SUCCESS);
+    CHECK_CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, out, 70 * 50 * 4, 0, NULL, NULL),
+             CL_SUCCESS);
     unsigned wrong = 0;
     for (unsigned y = 0; y < 50; y++)
         for (unsigned x = 0; x < 70; x++)
@@ -139,8 +150,9 @@ static void local_memory(void)
     for (size_t local_bytes = ITEMS * sizeof(int); local_bytes < 200000; local_bytes *= 10) {
         CHECK_CL(clSetKernelArg(kernel, 2, local_bytes, NULL), CL_SUCCESS);
         run(kernel, GROUPS * ITEMS, ITEMS);
-        CHECK_CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, out, GROUPS * sizeof(int), 0, NULL, NULL),
-                 CL_SUCCESS);
+        CHECK_CL(
+            clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, out, GROUPS * sizeof(int), 0, NULL, NULL),
+            CL_SUCCESS);
         for (int g = 0; g < GROUPS; g++)
             CHECK(out[g] == ITEMS * (ITEMS * g) + ITEMS * (ITEMS - 1) / 2 + 100);
         CHECK_CL(clEnqueueSVMUnmap(queue, out, 0, NULL, NULL), CL_SUCCESS);
@@ -185,8 +197,10 @@ static void mathematics(void)
     CHECK_CL(clSetKernelArgSVMPointer(kernel, 0, f), CL_SUCCESS);
     CHECK_CL(clSetKernelArgSVMPointer(kernel, 1, d), CL_SUCCESS);
     run(kernel, ITEMS, 0);
-    CHECK_CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, f, ITEMS * sizeof *f, 0, NULL, NULL), CL_SUCCESS);
-    CHECK_CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, d, ITEMS * sizeof *d, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, f, ITEMS * sizeof *f, 0, NULL, NULL),
+             CL_SUCCESS);
+    CHECK_CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, d, ITEMS * sizeof *d, 0, NULL, NULL),
+             CL_SUCCESS);
     unsigned wrong = 0;
     for (int i = 0; i < ITEMS; i++) {
         double e = sin(i) + exp(i / 1000.0) + sqrt(i);
@@ -221,8 +235,8 @@ static void pointers_in_memory(cl_svm_mem_flags flags)
     }
     for (int i = 0; i < NODES; i++) {
         if (!is_fine)
-            CHECK_CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_WRITE, nodes[i], sizeof *nodes[i], 0, NULL,
-                                     NULL),
+            CHECK_CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_WRITE, nodes[i], sizeof *nodes[i], 0,
+                                     NULL, NULL),
                      CL_SUCCESS);
         nodes[i]->value = i;
         nodes[i]->next = i + 1 < NODES ? nodes[i + 1] : NULL;
@@ -231,12 +245,14 @@ static void pointers_in_memory(cl_svm_mem_flags flags)
     }
     CHECK_CL(clSetKernelArgSVMPointer(kernel, 0, nodes[0]), CL_SUCCESS);
     CHECK_CL(clSetKernelArgSVMPointer(kernel, 1, out), CL_SUCCESS);
-    CHECK_CL(clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_PTRS, sizeof nodes, nodes), CL_SUCCESS);
+    CHECK_CL(clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_PTRS, sizeof nodes, nodes),
+             CL_SUCCESS);
     run(kernel, 1, 1);
     if (is_fine)
         CHECK_CL(clFinish(queue), CL_SUCCESS);
     else
-        CHECK_CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, out, sizeof *out, 0, NULL, NULL), CL_SUCCESS);
+        CHECK_CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, out, sizeof *out, 0, NULL, NULL),
+                 CL_SUCCESS);
     CHECK(*out == NODES * (NODES - 1) / 2);
     if (!is_fine)
         CHECK_CL(clEnqueueSVMUnmap(queue, out, 0, NULL, NULL), CL_SUCCESS);
@@ -255,12 +271,14 @@ static void turns(void)
     int *data = clSVMAlloc(context, CL_MEM_READ_WRITE, BYTES, 0);
     const int zero = 0;
     REQUIRE(data);
-    CHECK_CL(clEnqueueSVMMemFill(queue, data, &zero, sizeof zero, BYTES, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clEnqueueSVMMemFill(queue, data, &zero, sizeof zero, BYTES, 0, NULL, NULL),
+             CL_SUCCESS);
     CHECK_CL(clSetKernelArgSVMPointer(kernel, 0, data), CL_SUCCESS);
     for (int round = 1; round <= 4; round++) {
         run(kernel, INTS, 0);
-        CHECK_CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, data, BYTES, 0, NULL, NULL),
-                 CL_SUCCESS);
+        CHECK_CL(
+            clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, data, BYTES, 0, NULL, NULL),
+            CL_SUCCESS);
         unsigned wrong = 0;
         for (int i = 0; i < INTS; i++)
             wrong += data[i] != (i % 16384 == 5 ? 10 * (round - 1) + round : round);
@@ -282,7 +300,8 @@ static void printing_and_times(void)
     cl_event event;
     cl_ulong times[4];
     CHECK_CL(clSetKernelArg(say, 0, sizeof n, &n), CL_SUCCESS);
-    CHECK_CL(clEnqueueNDRangeKernel(queue, say, 1, NULL, &global, NULL, 0, NULL, &event), CL_SUCCESS);
+    CHECK_CL(clEnqueueNDRangeKernel(queue, say, 1, NULL, &global, NULL, 0, NULL, &event),
+             CL_SUCCESS);
     CHECK_CL(clWaitForEvents(1, &event), CL_SUCCESS);
     for (cl_uint i = 0; i < 4; i++)
         CHECK_CL(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_QUEUED + i, sizeof times[i],
@@ -305,7 +324,8 @@ int main(void)
         return 77;
     }
     CHECK_CL(clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof name, name, NULL), CL_SUCCESS);
-    CHECK_CL(clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof svm, &svm, NULL), CL_SUCCESS);
+    CHECK_CL(clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof svm, &svm, NULL),
+             CL_SUCCESS);
     printf("%s\n", name);
     fflush(stdout);
     context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);

@@ -1,5 +1,6 @@
-/* An illegal access on one GPU while another device works on shared data: that GPU's commands fail, nobody
- * else's, and it comes back. With one GPU the other device is the CPU. Skipped (exit 77) where there is no GPU. */
+/* An illegal access on one GPU while another device works on shared data: that GPU's commands fail,
+ * nobody else's, and it comes back. With one GPU the other device is the CPU. Skipped (exit 77)
+ * where there is no GPU. */
 #include "../api/check.h"
 
 #define COUNT (1u << 20)
@@ -20,8 +21,9 @@ static void CL_CALLBACK on_report(const char *text, const void *info, size_t byt
 static unsigned count_wrong(cl_command_queue queue, int *data, int expected)
 {
     unsigned wrong = 0;
-    CHECK_CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, data, COUNT * sizeof *data, 0, NULL, NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, data, COUNT * sizeof *data, 0, NULL, NULL),
+        CL_SUCCESS);
     for (unsigned i = 0; i < COUNT; i++)
         wrong += data[i] != expected;
     CHECK_CL(clEnqueueSVMUnmap(queue, data, 0, NULL, NULL), CL_SUCCESS);
@@ -55,17 +57,20 @@ int main(void)
     REQUIRE_CL(error);
     cl_command_queue others = clCreateCommandQueueWithProperties(context, other, NULL, &error);
     REQUIRE_CL(error);
-    cl_kernel add = clCreateKernel(program, "add", &error), wild = clCreateKernel(program, "wild", &error);
+    cl_kernel add = clCreateKernel(program, "add", &error),
+              wild = clCreateKernel(program, "wild", &error);
     REQUIRE_CL(error);
     int *shared = clSVMAlloc(context, CL_MEM_READ_WRITE, COUNT * sizeof *shared, 0);
     int *own = clSVMAlloc(context, CL_MEM_READ_WRITE, COUNT * sizeof *own, 0);
     REQUIRE(shared && own);
     const int zero = 0, one = 1;
     const size_t global = COUNT;
-    CHECK_CL(clEnqueueSVMMemFill(others, shared, &zero, sizeof zero, COUNT * sizeof *shared, 0, NULL, NULL),
+    CHECK_CL(clEnqueueSVMMemFill(others, shared, &zero, sizeof zero, COUNT * sizeof *shared, 0,
+                                 NULL, NULL),
              CL_SUCCESS);
-    CHECK_CL(clEnqueueSVMMemFill(others, own, &zero, sizeof zero, COUNT * sizeof *own, 0, NULL, NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clEnqueueSVMMemFill(others, own, &zero, sizeof zero, COUNT * sizeof *own, 0, NULL, NULL),
+        CL_SUCCESS);
     CHECK_CL(clFinish(others), CL_SUCCESS);
     CHECK_CL(clSetKernelArg(add, 1, sizeof one, &one), CL_SUCCESS);
 
@@ -73,15 +78,18 @@ int main(void)
     CHECK_CL(clSetKernelArgSVMPointer(add, 0, shared), CL_SUCCESS);
     CHECK_CL(clEnqueueNDRangeKernel(queue, add, 1, NULL, &global, NULL, 0, NULL, NULL), CL_SUCCESS);
     CHECK_CL(clFinish(queue), CL_SUCCESS);
-    CHECK_CL(clEnqueueNDRangeKernel(others, add, 1, NULL, &global, NULL, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clEnqueueNDRangeKernel(others, add, 1, NULL, &global, NULL, 0, NULL, NULL),
+             CL_SUCCESS);
     CHECK_CL(clSetKernelArgSVMPointer(add, 0, own), CL_SUCCESS);
     for (int i = 0; i < 100; i++)
-        CHECK_CL(clEnqueueNDRangeKernel(others, add, 1, NULL, &global, NULL, 0, NULL, NULL), CL_SUCCESS);
+        CHECK_CL(clEnqueueNDRangeKernel(others, add, 1, NULL, &global, NULL, 0, NULL, NULL),
+                 CL_SUCCESS);
 
     cl_event event;
     const cl_ulong address = 0x123456000;
     CHECK_CL(clSetKernelArg(wild, 0, sizeof address, &address), CL_SUCCESS);
-    CHECK_CL(clEnqueueNDRangeKernel(queue, wild, 1, NULL, &global, NULL, 0, NULL, &event), CL_SUCCESS);
+    CHECK_CL(clEnqueueNDRangeKernel(queue, wild, 1, NULL, &global, NULL, 0, NULL, &event),
+             CL_SUCCESS);
     CHECK_CL(clWaitForEvents(1, &event), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
     printf("  the faulty kernel's status: %d\n", check_status(event));
     CHECK(check_status(event) < 0);

@@ -1,5 +1,6 @@
-/* Prints the figures of docs/nvidia.md for one GPU or two, through the ICD loader; every result is checked before its
- * time is printed. Not a test of CTest's, but exits with 1 where a result is wrong, and 77 without a GPU.
+/* Prints the figures of docs/nvidia.md for one GPU or two, through the ICD loader; every result is
+ * checked before its time is printed. Not a test of CTest's, but exits with 1 where a result is
+ * wrong, and 77 without a GPU.
  *
  *     gpu_measure [all|launches]
  */
@@ -13,7 +14,8 @@
 static const char source[] =
     "kernel void nothing(void) {}\n"
     "kernel void one(global int *data) { if (get_global_id(0) == 0) data[0] += 1; }\n"
-    "kernel void set(global ulong *data, ulong seed) { size_t i = get_global_id(0); data[i] = i * 3 + seed; }\n"
+    "kernel void set(global ulong *data, ulong seed) { size_t i = get_global_id(0); data[i] = i * "
+    "3 + seed; }\n"
     "kernel void check(global const ulong *data, ulong seed, global uint *wrong) {\n"
     "  size_t i = get_global_id(0); if (data[i] != i * 3 + seed) atomic_inc(wrong); }\n"
     "kernel void triad(global float *a, global const float *b, global const float *c) {\n"
@@ -66,7 +68,8 @@ static cl_kernel kernel_named(const char *name)
 
 static void run(cl_command_queue queue, cl_kernel kernel, size_t global)
 {
-    CHECK_CL(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, NULL, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, NULL, 0, NULL, NULL),
+             CL_SUCCESS);
 }
 
 static void map(cl_command_queue queue, cl_map_flags flags, void *at, size_t bytes)
@@ -188,7 +191,8 @@ static void measure_maps(void)
         CHECK_CL(clFinish(queue), CL_SUCCESS);
         double start = now_us();
         map(queue, CL_MAP_READ, at, sizes[s]);
-        printf("  first map of %zu KiB that the GPU wrote: %.0f us\n", sizes[s] / 1024, now_us() - start);
+        printf("  first map of %zu KiB that the GPU wrote: %.0f us\n", sizes[s] / 1024,
+               now_us() - start);
         unmap(queue, at);
         for (int i = 0; i < 6; i++) {
             seed++;
@@ -234,10 +238,12 @@ static void measure_maps(void)
                 run(queue, one, 1);
                 CHECK_CL(clFinish(queue), CL_SUCCESS);
                 if (i == 11)
-                    printf("  the next kernel, which brings %zu pages: %.0f us\n", dirty, now_us() - begin);
+                    printf("  the next kernel, which brings %zu pages: %.0f us\n", dirty,
+                           now_us() - begin);
                 clReleaseKernel(one);
             }
-            snprintf(name, sizeof name, "unmap %zu KiB with %zu pages written", sizes[s] / 1024, dirty);
+            snprintf(name, sizeof name, "unmap %zu KiB with %zu pages written", sizes[s] / 1024,
+                     dirty);
             row(name, "us");
         }
         clSVMFree(context, at);
@@ -268,7 +274,8 @@ static void measure_transfers(void)
         CHECK_CL(clFinish(queue), CL_SUCCESS);
         double us = now_us() - start;
         if (seed == 1)
-            printf("  first copy of 1 GiB to the GPU, with a kernel that reads it: %.1f GB/s\n", (double)bytes / us / 1e3);
+            printf("  first copy of 1 GiB to the GPU, with a kernel that reads it: %.1f GB/s\n",
+                   (double)bytes / us / 1e3);
         else
             sample((double)bytes / us / 1e3);
     }
@@ -300,16 +307,20 @@ static void measure_triad(void)
             cl_event event;
             cl_ulong start, end;
             double begin = now_us();
-            CHECK_CL(clEnqueueNDRangeKernel(queue, triad, 1, NULL, &count, l ? &locals[l] : NULL, 0, NULL,
-                                            i == 11 ? &event : NULL),
+            CHECK_CL(clEnqueueNDRangeKernel(queue, triad, 1, NULL, &count, l ? &locals[l] : NULL, 0,
+                                            NULL, i == 11 ? &event : NULL),
                      CL_SUCCESS);
             CHECK_CL(clFinish(queue), CL_SUCCESS);
             if (i)
                 sample(3 * (double)bytes / (now_us() - begin) / 1e3);
             if (i == 11) {
-                CHECK_CL(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, 8, &start, NULL), CL_SUCCESS);
-                CHECK_CL(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, 8, &end, NULL), CL_SUCCESS);
-                printf("  by the GPU's clock: %.0f GB/s\n", 3 * (double)bytes / (double)(end - start));
+                CHECK_CL(
+                    clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, 8, &start, NULL),
+                    CL_SUCCESS);
+                CHECK_CL(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, 8, &end, NULL),
+                         CL_SUCCESS);
+                printf("  by the GPU's clock: %.0f GB/s\n",
+                       3 * (double)bytes / (double)(end - start));
                 clReleaseEvent(event);
             }
         }
@@ -363,7 +374,9 @@ static void measure_hops(void)
             CHECK_CL(clFinish(queues[0]), CL_SUCCESS);
             void *const pointers[] = {at};
             double start = now_us();
-            CHECK_CL(clEnqueueSVMMigrateMem(queues[1], 1, (const void **)pointers, NULL, 0, 0, NULL, NULL), CL_SUCCESS);
+            CHECK_CL(clEnqueueSVMMigrateMem(queues[1], 1, (const void **)pointers, NULL, 0, 0, NULL,
+                                            NULL),
+                     CL_SUCCESS);
             CHECK_CL(clFinish(queues[1]), CL_SUCCESS);
             double us = now_us() - start;
             if (seed == 1)
@@ -400,7 +413,9 @@ int main(int argc, char **argv)
     context = clCreateContext(NULL, num_devices, devices, NULL, NULL, &error);
     REQUIRE_CL(error);
     for (cl_uint i = 0; i < num_devices; i++) {
-        queues[i] = clCreateCommandQueueWithProperties(context, devices[i], getenv("MEASURE_PROFILING") || strcmp(what, "launches") ? properties : NULL, &error);
+        queues[i] = clCreateCommandQueueWithProperties(
+            context, devices[i],
+            getenv("MEASURE_PROFILING") || strcmp(what, "launches") ? properties : NULL, &error);
         REQUIRE_CL(error);
     }
     program = clCreateProgramWithSource(context, 1, &text, NULL, &error);

@@ -58,12 +58,13 @@ enum {
 #define WORK_INIT_GLOBALS ((enum sp_work_kind)100)
 
 struct client_device {
-    struct sp_device device; /* first */
-    uint32_t index;          /* among the client's devices */
+    struct sp_device device;     /* first */
+    uint32_t index;              /* among the client's devices */
     struct sp_selected selected; /* virtual ones */
-    uint32_t ordinal;        /* the others: which of the machine's devices of their kind */
-    uint32_t spin_us;        /* how long a waiting thread, and the process, look for the end of a work before they sleep */
-    bool is_optional;        /* nobody asked for it by name: nothing is said where it is not there */
+    uint32_t ordinal;            /* the others: which of the machine's devices of their kind */
+    uint32_t spin_us; /* how long a waiting thread, and the process, look for the end of a work
+                         before they sleep */
+    bool is_optional; /* nobody asked for it by name: nothing is said where it is not there */
     char name[64];
 
     pthread_mutex_t lock;
@@ -135,8 +136,8 @@ static inline uint32_t generation_of(const struct client_device *device)
 extern struct client_device *sp_client_devices;
 extern unsigned sp_client_num_devices;
 
-/* What the process says that the device is, when it starts: foreign input. 0; -EBADMSG for nonsense; -ENODEV
- * where it is not what it was. */
+/* What the process says that the device is, when it starts: foreign input. 0; -EBADMSG for
+ * nonsense; -ENODEV where it is not what it was. */
 int sp_client_describe(struct client_device *device, struct sp_device_description *description);
 
 /* life.c */

@@ -1,9 +1,10 @@
-/* See cuda.h. The kernel driver lists its GPUs under /proc; in the order of their PCI addresses, as the device
- * processes number them too. The list is read at each call: none is frequent.
+/* See cuda.h. The kernel driver lists its GPUs under /proc; in the order of their PCI addresses, as
+ * the device processes number them too. The list is read at each call: none is frequent.
  *
- * What a GPU said of itself is kept in the disk cache, under a key made of all that could change it: the
- * kernel driver's version, the GPU's own lines under /proc (with its UUID), and what the environment hides
- * from CUDA. So what is found is what its process is about to say; and where it is not, life.c notices.
+ * What a GPU said of itself is kept in the disk cache, under a key made of all that could change
+ * it: the kernel driver's version, the GPU's own lines under /proc (with its UUID), and what the
+ * environment hides from CUDA. So what is found is what its process is about to say; and where it
+ * is not, life.c notices.
  */
 #include "device/client/cuda.h"
 
@@ -131,7 +132,8 @@ void sp_cuda_remember(uint32_t ordinal, const struct sp_device_description *desc
         sp_cache_store(cache, key, description, sizeof *description);
 }
 
-/* The largest divisor of `size` up to `limit`; of those that are multiples of `multiple` if there is one. */
+/* The largest divisor of `size` up to `limit`; of those that are multiples of `multiple` if there
+ * is one. */
 static uint64_t good_divisor(uint64_t size, uint64_t limit, uint64_t multiple)
 {
     uint64_t best = 1;
@@ -158,7 +160,8 @@ void sp_cuda_suggest_local_size(const struct sp_device *device, const struct sp_
     }
     /* Every dimension must be divided evenly: a kernel may rely on it. */
     for (unsigned d = 0; d < range->work_dim && left > 1; d++) {
-        uint64_t limit = left < device->info.max_item_sizes[d] ? left : device->info.max_item_sizes[d];
+        uint64_t limit =
+            left < device->info.max_item_sizes[d] ? left : device->info.max_item_sizes[d];
         uint64_t multiple = d == 0 ? device->info.preferred_multiple : 1;
         local_size[d] = good_divisor(range->global_size[d], limit, multiple);
         left /= local_size[d];

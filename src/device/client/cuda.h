@@ -1,5 +1,5 @@
-/* NVIDIA GPUs as the application sees them: which there are, without CUDA in this process, and what was known of them
- * the last time. What they are is said by their processes. */
+/* NVIDIA GPUs as the application sees them: which there are, without CUDA in this process, and what
+ * was known of them the last time. What they are is said by their processes. */
 #ifndef SP_DEVICE_CLIENT_CUDA_H
 #define SP_DEVICE_CLIENT_CUDA_H
 

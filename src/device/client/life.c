@@ -203,13 +203,13 @@ static void close_files(const int files[SP_MAX_MESSAGE_FILES])
 static int say_hello(struct client_device *device, int rings_file, uint64_t deadline_ns,
                      int *memory_file)
 {
-    struct sp_device_message message = {.kind = SP_MESSAGE_HELLO,
-                                        .memory_bytes = device->device.info.is_gpu
-                                                            ? 0 /* it knows */
-                                                            : device->device.info.global_memory_bytes,
-                                        .threads = device->selected.threads,
-                                        .ordinal = device->ordinal,
-                                        .spin_us = device->spin_us};
+    struct sp_device_message message = {
+        .kind = SP_MESSAGE_HELLO,
+        .memory_bytes = device->device.info.is_gpu ? 0 /* it knows */
+                                                   : device->device.info.global_memory_bytes,
+        .threads = device->selected.threads,
+        .ordinal = device->ordinal,
+        .spin_us = device->spin_us};
     int answer_files[SP_MAX_MESSAGE_FILES];
     int window_file = sp_window_file();
     if (window_file < 0)

@@ -1,8 +1,8 @@
 /* The client driver: which devices live in processes of their own, and what they are.
  *
- * What virtual devices are is known without their processes, which start meanwhile. What a GPU is its process says;
- * all of them start at once, and where it is known from the last time nobody waits for that. Devices are
- * numbered as agents from 1: GPUs, then virtual devices.
+ * What virtual devices are is known without their processes, which start meanwhile. What a GPU is
+ * its process says; all of them start at once, and where it is known from the last time nobody
+ * waits for that. Devices are numbered as agents from 1: GPUs, then virtual devices.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,14 +20,16 @@
  * application. */
 #define MEMORY_SHARE 4u
 
-/* How long a waiting thread looks for the end of a work before it sleeps (SAMEPAGE_SPIN_MICROSECONDS): longer than a
- * launch and its completion take (virtual: 1 us, GPU: 10), and than being woken does (5 to 50 us, twice where the
- * device's process sleeps too). Kernels of a GPU are mostly shorter than the second. */
+/* How long a waiting thread looks for the end of a work before it sleeps
+ * (SAMEPAGE_SPIN_MICROSECONDS): longer than a launch and its completion take (virtual: 1 us, GPU:
+ * 10), and than being woken does (5 to 50 us, twice where the device's process sleeps too). Kernels
+ * of a GPU are mostly shorter than the second. */
 #define SPIN_US 50u
 #define GPU_SPIN_US 1000u
 #define MAX_SPIN_US 1000000u
 
-/* How long a GPU may take to say what it is: CUDA's start takes 0.3 to 1 s each where many start. */
+/* How long a GPU may take to say what it is: CUDA's start takes 0.3 to 1 s each where many start.
+ */
 #define DESCRIBE_SECONDS 30
 
 struct client_device *sp_client_devices;
@@ -68,8 +70,8 @@ static void suggest_local_size(struct sp_device *device, const struct sp_kernel_
         like->ops->suggest_local_size(device, info, range, local_size);
 }
 
-/* Between memories of one kind there is a direct way; a GPU reaches the memory of a virtual device through the
- * host's processor, which is slower than the host's own pages. */
+/* Between memories of one kind there is a direct way; a GPU reaches the memory of a virtual device
+ * through the host's processor, which is slower than the host's own pages. */
 static uint32_t distance(struct sp_device *given, uint32_t source)
 {
     enum { DIRECT, HOST, BY_HOST };
@@ -98,7 +100,8 @@ static const struct sp_device_ops client_ops = {
     .numa_units = numa_units,
 };
 
-/* --- GPUs ---------------------------------------------------------------------------------------- */
+/* --- GPUs ----------------------------------------------------------------------------------------
+ */
 
 static bool is_text(const char *text, size_t size)
 {
@@ -209,7 +212,8 @@ static void set_up_cuda(struct client_device *device, uint32_t ordinal, bool is_
     }
 }
 
-/* --- Virtual devices ----------------------------------------------------------------------------- */
+/* --- Virtual devices -----------------------------------------------------------------------------
+ */
 
 static void describe(struct client_device *device, uint64_t default_bytes)
 {
@@ -241,9 +245,10 @@ static uint32_t read_spin_us(uint32_t usual)
     unsigned long number = strtoul(text, &end, 10);
     if (*text >= '0' && *text <= '9' && !*end && number <= MAX_SPIN_US)
         return (uint32_t)number;
-    fprintf(stderr,
-            "samepage: SAMEPAGE_SPIN_MICROSECONDS=%s is not a whole number from 0 to %u; it is %u.\n", text,
-            MAX_SPIN_US, usual);
+    fprintf(
+        stderr,
+        "samepage: SAMEPAGE_SPIN_MICROSECONDS=%s is not a whole number from 0 to %u; it is %u.\n",
+        text, MAX_SPIN_US, usual);
     return usual;
 }
 
@@ -275,9 +280,10 @@ static uint32_t select_cuda(const struct sp_selection *selection, uint32_t *ordi
         if (selection->cuda[i] < there)
             ordinals[count++] = selection->cuda[i];
         else
-            fprintf(stderr,
-                    "samepage: SAMEPAGE_DEVICES names cuda:%u, and the system lists %u NVIDIA GPUs.\n",
-                    selection->cuda[i], there);
+            fprintf(
+                stderr,
+                "samepage: SAMEPAGE_DEVICES names cuda:%u, and the system lists %u NVIDIA GPUs.\n",
+                selection->cuda[i], there);
     }
     for (uint32_t i = 0; selection->has_all_cuda && i < there; i++) {
         bool is_named = false;
@@ -307,7 +313,8 @@ static int probe(struct sp_device ***found, unsigned *count)
     struct sp_device **cpus;
     struct sysinfo system;
     if (total > SP_MAX_CLIENT_DEVICES) {
-        fprintf(stderr, "samepage: there are %u devices with memory of their own; the first %u are used.\n",
+        fprintf(stderr,
+                "samepage: there are %u devices with memory of their own; the first %u are used.\n",
                 total, SP_MAX_CLIENT_DEVICES);
         total = SP_MAX_CLIENT_DEVICES;
     }

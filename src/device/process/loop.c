@@ -10,8 +10,8 @@
  * the word. Both do it sequentially consistent: one of the two sees the other, and no command is
  * slept through. The other direction is the same with application_sleeps and an eventfd.
  *
- * With commands under way in the backend it spins for their end or the next command, as long as the application says; then the
- * backend is told (rest), and wakes the sleeper as the application does.
+ * With commands under way in the backend it spins for their end or the next command, as long as the
+ * application says; then the backend is told (rest), and wakes the sleeper as the application does.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ static struct {
     uint64_t current;  /* number of the command in the backend's submit; 0: none */
     uint64_t completion_tail;
     uint64_t busy_spin_ns; /* as SPIN_NS, while works are under way */
-    uint64_t undeclared; /* for the completion to come */
+    uint64_t undeclared;   /* for the completion to come */
 } loop;
 
 /* Release/acquire: what a pointer leads to is whole. A slot changes only while no command names it.

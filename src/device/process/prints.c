@@ -1,11 +1,12 @@
 /* What kernels print, on its way to the application's standard output.
  *
- * It has to come from the application's own process: that is where a program redirects its output, and where the
- * text has to be before the command is told as ended. So standard output is here a stream into a ring of text in
- * the shared memory, which the application empties before it reads completions.
+ * It has to come from the application's own process: that is where a program redirects its output,
+ * and where the text has to be before the command is told as ended. So standard output is here a
+ * stream into a ring of text in the shared memory, which the application empties before it reads
+ * completions.
  *
- * The lock is the writers': threads of a pool may print at the same time. Who finds the ring full wakes the application
- * and sleeps until there is room.
+ * The lock is the writers': threads of a pool may print at the same time. Who finds the ring full
+ * wakes the application and sleeps until there is room.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -25,7 +26,8 @@ static uint64_t await_room(void)
 {
     struct sp_rings *rings = prints.rings;
     for (;;) {
-        /* Set before the look at the head: the application moves the head, then looks at this word. */
+        /* Set before the look at the head: the application moves the head, then looks at this word.
+         */
         atomic_store_explicit(&rings->print_waits, 1, memory_order_seq_cst);
         uint64_t used =
             prints.tail - atomic_load_explicit(&rings->print_head, memory_order_seq_cst);
@@ -50,7 +52,8 @@ static ssize_t write_text(void *unused, const char *text, size_t bytes)
         memcpy(prints.rings->prints + at, text + done, count);
         done += count;
         prints.tail += count;
-        /* A release of the text; and sequentially consistent, before the look at application_sleeps. */
+        /* A release of the text; and sequentially consistent, before the look at
+         * application_sleeps. */
         atomic_store_explicit(&prints.rings->print_tail, prints.tail, memory_order_seq_cst);
     }
     pthread_mutex_unlock(&prints.lock);

@@ -25,8 +25,8 @@
  */
 
 enum sp_message_kind {
-    /* The first, each way. To the process: memory_bytes, threads, ordinal, spin_us; files SP_HELLO_. Back:
-     * error, description, and the device's memory file where there is one. */
+    /* The first, each way. To the process: memory_bytes, threads, ordinal, spin_us; files
+     * SP_HELLO_. Back: error, description, and the device's memory file where there is one. */
     SP_MESSAGE_HELLO = 1,
     /* To the process: another device has a process: slot (its index), generation; its memory file,
      * if it has one for all of its memory; else unexports, which it had so far. */
@@ -90,7 +90,8 @@ struct sp_device_message {
     uint32_t ordinal;
     uint32_t spin_us; /* how long the process looks for the end of works before it sleeps */
     struct sp_device_description description; /* zero but in a HELLO to the application */
-    char memory[SP_MEMORY_NAME_BYTES]; /* where the memory comes from (selection.h); zero-terminated */
+    char memory[SP_MEMORY_NAME_BYTES]; /* where the memory comes from (selection.h); zero-terminated
+                                        */
 };
 
 /* The files of a HELLO to the process, in this order. */
@@ -136,7 +137,8 @@ enum sp_command_kind {
     SP_COMMAND_BIND_HOME,
     SP_COMMAND_UNBIND,
     SP_COMMAND_TRANSFER,
-    SP_COMMAND_DECLARE, /* range: start, bytes, ticket. A backend that cannot refuses it, and ignores tickets */
+    SP_COMMAND_DECLARE, /* range: start, bytes, ticket. A backend that cannot refuses it, and
+                           ignores tickets */
 };
 
 enum {
@@ -204,7 +206,7 @@ struct sp_completion {
     uint64_t start_ns, end_ns; /* of timed works */
     uint32_t unexports;        /* messages UNEXPORT that were sent before */
     uint32_t reserved;
-    uint64_t undeclared;       /* of a kernel: the first address that it touched undeclared; 0: none */
+    uint64_t undeclared; /* of a kernel: the first address that it touched undeclared; 0: none */
     uint32_t reserved_too[4];
 };
 
@@ -222,7 +224,7 @@ struct sp_rings {
     /* What the process was about, for a report after its death. */
     alignas(64) _Atomic uint64_t running; /* number of the command; 0: none */
     _Atomic uint64_t fault_address;
-    atomic_uint fault_signal; /* 0: none */
+    atomic_uint fault_signal;                 /* 0: none */
     char fault_reason[SP_FAULT_REASON_BYTES]; /* where there was no signal; "": not known */
     /* What kernels print: bytes written, and bytes that the application has taken. */
     alignas(64) _Atomic uint64_t print_tail; /* process */

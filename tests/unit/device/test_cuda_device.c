@@ -1,5 +1,6 @@
-/* The cuda backend on a stand-in for CUDA (fake_cuda/): what a device is, memory, transfers, kernels, faults, and what is kept
- * from one start to the next. What only hardware can show, tests/gpu does. */
+/* The cuda backend on a stand-in for CUDA (fake_cuda/): what a device is, memory, transfers,
+ * kernels, faults, and what is kept from one start to the next. What only hardware can show,
+ * tests/gpu does. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -158,7 +159,7 @@ static void suggests_local_sizes(void **state)
     static const struct {
         uint64_t global[3], local[3];
     } cases[] = {
-        {{1 << 20, 1, 1}, {256, 1, 1}}, {{96, 1, 1}, {96, 1, 1}},   {{640, 1, 1}, {160, 1, 1}},
+        {{1 << 20, 1, 1}, {256, 1, 1}}, {{96, 1, 1}, {96, 1, 1}},  {{640, 1, 1}, {160, 1, 1}},
         {{48, 32, 1}, {48, 4, 1}},      {{7919, 1, 1}, {1, 1, 1}}, {{2, 2, 512}, {2, 2, 64}},
         {{300, 1, 1}, {150, 1, 1}},
     };
@@ -232,7 +233,8 @@ static void bound_memory_is_zero(void **state)
     }
 }
 
-/* The host's pages are given back while nothing is bound there, and what comes next lies in others. */
+/* The host's pages are given back while nothing is bound there, and what comes next lies in others.
+ */
 static void host_pages_are_registered_anew(void **state)
 {
     (void)state;
@@ -369,9 +371,13 @@ static void copies_rectangles(void **state)
     struct gated gated = {.work = {.kind = SP_WORK_COPY_RECT}};
     gated.work.rect.dst = at + 8192;
     gated.work.rect.src = at + 3;
-    gated.work.rect.rect = (struct sp_rect){.width = 5, .height = 3, .depth = 2,
-                                            .dst_row_pitch = 7, .dst_slice_pitch = 50,
-                                            .src_row_pitch = 100, .src_slice_pitch = 1000};
+    gated.work.rect.rect = (struct sp_rect){.width = 5,
+                                            .height = 3,
+                                            .depth = 2,
+                                            .dst_row_pitch = 7,
+                                            .dst_slice_pitch = 50,
+                                            .src_row_pitch = 100,
+                                            .src_slice_pitch = 1000};
     assert_int_equal(run_work(first, &gated), 0);
     assert_int_equal(transfer(first, at, GRANULE, 1, 0), 0);
     for (int z = 0; z < 2; z++)
@@ -446,8 +452,8 @@ static void large_ranges_are_several_launches(void **state)
     struct gated gated;
     assert_int_equal(bind(first, at, GRANULE, true), 0);
     set_launch("groups", 1, 1, args, &gated);
-    gated.work.kernel.range = (struct sp_ndrange){
-        .work_dim = 2, .global_size = {4, 150000, 1}, .local_size = {4, 1, 1}};
+    gated.work.kernel.range =
+        (struct sp_ndrange){.work_dim = 2, .global_size = {4, 150000, 1}, .local_size = {4, 1, 1}};
     assert_int_equal(run_work(first, &gated), 0);
     assert_int_equal(seen[0], 3);
     for (uint64_t i = 0; i < 3; i++)

@@ -1,15 +1,16 @@
 /* Copies, fills, rectangles and transfers.
  *
- * Large copies are the driver's (DMA). What the driver has no good form for is done by kernels of our own
- * (own_kernels.cl): rectangles, wide patterns, copies within host memory, and many small transfers at
- * once, which would cost the driver 3 us each: those that come one after another are held back in a
- * list, and one kernel carries out the list. It is flushed before anything else is enqueued, so the order of
- * commands stays what it was; all of one list go the same way, host to device or back, so that none
- * depends on another. Where nothing follows it is flushed too: at once for what the host may be waiting for, and
- * a little later for what goes to the device, whose sender takes longer to name a range than we to take it.
+ * Large copies are the driver's (DMA). What the driver has no good form for is done by kernels of
+ * our own (own_kernels.cl): rectangles, wide patterns, copies within host memory, and many small
+ * transfers at once, which would cost the driver 3 us each: those that come one after another are
+ * held back in a list, and one kernel carries out the list. It is flushed before anything else is
+ * enqueued, so the order of commands stays what it was; all of one list go the same way, host to
+ * device or back, so that none depends on another. Where nothing follows it is flushed too: at once
+ * for what the host may be waiting for, and a little later for what goes to the device, whose
+ * sender takes longer to name a range than we to take it.
  *
- * Lists lie in host memory that the GPU reads. There are a few, used in turn; one is used again when the kernel that
- * read it has ended.
+ * Lists lie in host memory that the GPU reads. There are a few, used in turn; one is used again
+ * when the kernel that read it has ended.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,9 +18,8 @@
 #include "device/process/cuda/cuda.h"
 #include "util/time.h"
 
-
-/* A transfer up to this size is held back: a block of a kernel copies that much in about the time that
- * the driver needs to begin a copy. */
+/* A transfer up to this size is held back: a block of a kernel copies that much in about the time
+ * that the driver needs to begin a copy. */
 #define SMALL_BYTES (UINT64_C(64) << 10)
 
 /* Small enough for unregistered pages. The driver copies up to 64 KiB of them at once. */
@@ -31,13 +31,14 @@
 /* Fewer ranges than this are copied one by one: a copy takes less than a kernel's start. */
 #define MIN_GATHERED 3u
 
-/* How long a list for the device waits for more: a few times what the application needs for the next
- * command (0.3 to 1 us), and little beside what the first copy takes (7 us). */
+/* How long a list for the device waits for more: a few times what the application needs for the
+ * next command (0.3 to 1 us), and little beside what the first copy takes (7 us). */
 #define HOLD_NS 4000u
 
 #define BLOCK_THREADS 256u
 
-/* Blocks of a kernel that works on anything large: several for each of a large GPU's multiprocessors. */
+/* Blocks of a kernel that works on anything large: several for each of a large GPU's
+ * multiprocessors. */
 #define MAX_BLOCKS 2112u
 
 /* own_kernels.cl as PTX, made when this was built. */
@@ -63,8 +64,8 @@ static struct {
 int sp_cuda_copy_init(void)
 {
     CUmodule module;
-    int error = sp_cuda_check(
-        sp_cuda.ModuleLoadDataEx(&module, sp_cuda_own_kernels_ptx, 0, NULL, NULL));
+    int error =
+        sp_cuda_check(sp_cuda.ModuleLoadDataEx(&module, sp_cuda_own_kernels_ptx, 0, NULL, NULL));
     if (!error)
         error = sp_cuda_own_function(module, "sp_gather", &copies.gather);
     if (!error)
@@ -92,18 +93,19 @@ static uint64_t blocks_for(uint64_t items)
     return (items + BLOCK_THREADS - 1) / BLOCK_THREADS;
 }
 
-/* --- Lists ----------------------------------------------------------------------------------------
+/* --- Lists
+ * ----------------------------------------------------------------------------------------
  */
 
 static int copy_range(enum direction direction, const struct sp_cuda_range *range)
 {
     CUstream stream = sp_cuda_stream();
-    return sp_cuda_check(
-        direction == TO_DEVICE
-            ? sp_cuda.MemcpyHtoDAsync(range->dst, (const void *)(uintptr_t)range->src, range->bytes,
-                                      stream)
-            : sp_cuda.MemcpyDtoHAsync((void *)(uintptr_t)range->dst, range->src, range->bytes,
-                                      stream));
+    return sp_cuda_check(direction == TO_DEVICE
+                             ? sp_cuda.MemcpyHtoDAsync(range->dst,
+                                                       (const void *)(uintptr_t)range->src,
+                                                       range->bytes, stream)
+                             : sp_cuda.MemcpyDtoHAsync((void *)(uintptr_t)range->dst, range->src,
+                                                       range->bytes, stream));
 }
 
 void sp_cuda_copy_flush(void)
@@ -120,8 +122,7 @@ void sp_cuda_copy_flush(void)
     } else {
         const uint32_t grid[3] = {count, 1, 1}, block[3] = {BLOCK_THREADS, 1, 1};
         const CUdeviceptr parameters = (uintptr_t)list;
-        error =
-            sp_cuda_launch_block(copies.gather, grid, block, 0, &parameters, sizeof parameters);
+        error = sp_cuda_launch_block(copies.gather, grid, block, 0, &parameters, sizeof parameters);
         copies.marks[copies.list] = sp_cuda_stream_mark();
         copies.list = (copies.list + 1) % NUM_LISTS;
     }
@@ -133,8 +134,7 @@ void sp_cuda_copy_flush(void)
 
 bool sp_cuda_copy_may_wait(void)
 {
-    return copies.count && copies.direction == TO_DEVICE &&
-           sp_time_ns() - copies.held_ns < HOLD_NS;
+    return copies.count && copies.direction == TO_DEVICE && sp_time_ns() - copies.held_ns < HOLD_NS;
 }
 
 static void hold_back(enum direction direction, const struct sp_cuda_range *range)
@@ -152,8 +152,8 @@ static void hold_back(enum direction direction, const struct sp_cuda_range *rang
 /* --- Transfers -----------------------------------------------------------------------------------
  */
 
-/* Unregistered pages are read when the copy is enqueued, and written before it returns: that is right only
- * where no copy to the host is under way, or nothing at all. */
+/* Unregistered pages are read when the copy is enqueued, and written before it returns: that is
+ * right only where no copy to the host is under way, or nothing at all. */
 static bool may_be_brief(enum direction direction, uint64_t bytes)
 {
     if (bytes > BRIEF_BYTES || copies.count)
@@ -229,8 +229,8 @@ int sp_cuda_copy(uint64_t dst, uint64_t src, uint64_t bytes)
             sp_cuda.MemcpyHtoDAsync(dst, (const void *)(uintptr_t)src, bytes, stream));
     if (from == SP_CUDA_PRIVATE)
         return sp_cuda_check(sp_cuda.MemcpyDtoHAsync((void *)(uintptr_t)dst, src, bytes, stream));
-    /* Within host memory the driver would let a thread of the host copy. Lines of a page each, so that
-     * all blocks have some. */
+    /* Within host memory the driver would let a thread of the host copy. Lines of a page each, so
+     * that all blocks have some. */
     const uint64_t line = bytes < 4096 ? bytes : 4096, lines = bytes / line, rest = bytes % line;
     struct rows rows = {dst, src, line, lines, lines, line, 0, line, 0};
     int error = launch(copies.copy_rows, lines, &rows, sizeof rows);

@@ -1,8 +1,8 @@
 /* The cuda backend: one GPU, all of it through the driver API. See cuda.h and docs/cuda-backend.md.
  *
- * reserve comes before anything else in the process, and lets CUDA take the window's addresses: a range
- * that another mapping reserved is not given to CUDA, while the host can still map over what CUDA reserved
- * (both measured).
+ * reserve comes before anything else in the process, and lets CUDA take the window's addresses: a
+ * range that another mapping reserved is not given to CUDA, while the host can still map over what
+ * CUDA reserved (both measured).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,8 +38,8 @@ static int open_device(void)
     if (sp_cuda.DeviceGetCount(&device->num_devices) || device->ordinal >= device->num_devices ||
         sp_cuda.DeviceGet(&device->device, device->ordinal))
         return -ENODEV;
-    /* What takes long is waited for by stream.c, asleep; where the driver waits by itself (for a copy of
-     * unregistered pages) it is for microseconds: with sleep it took 30, without 8. */
+    /* What takes long is waited for by stream.c, asleep; where the driver waits by itself (for a
+     * copy of unregistered pages) it is for microseconds: with sleep it took 30, without 8. */
     CUresult result = sp_cuda.DevicePrimaryCtxSetFlags(device->device, CU_CTX_SCHED_SPIN);
     if (!result)
         result = sp_cuda.DevicePrimaryCtxRetain(&device->context, device->device);

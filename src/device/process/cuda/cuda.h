@@ -5,6 +5,7 @@
  * describe.c  what the device is
  * stream.c    the order of commands, their ends and times; faults
  * memory.c    what is bound where, and host pages registered for transfers
+ * populate.c  makes host pages
  * peers.c     the memory of other devices
  * copy.c      copies, fills, rectangles, transfers
  * launch.c    code and kernels
@@ -30,8 +31,8 @@ struct sp_cuda_device {
 
 extern struct sp_cuda_device sp_cuda_device;
 
-/* 0, or what a failed call means for the command that needed it: -ENOMEM, -EINVAL, -EIO. Does not return
- * where the device can do nothing more. */
+/* 0, or what a failed call means for the command that needed it: -ENOMEM, -EINVAL, -EIO. Does not
+ * return where the device can do nothing more. */
 int sp_cuda_check(CUresult result);
 
 /* describe.c */
@@ -58,7 +59,8 @@ void sp_cuda_stream_open(const struct sp_command *command);
 /* Ends it: it is told as ended, with `error`, when all that was enqueued until now has ended. */
 void sp_cuda_stream_close(int error);
 
-/* The mark that will say that all that was enqueued until now has ended; and whether one has come. */
+/* The mark that will say that all that was enqueued until now has ended; and whether one has come.
+ */
 uint64_t sp_cuda_stream_mark(void);
 bool sp_cuda_stream_has_passed(uint64_t mark);
 
@@ -75,8 +77,8 @@ void *sp_cuda_pinned(size_t bytes);
 
 int sp_cuda_memory_init(void);
 
-/* 0; -ENOMEM beyond the device's memory; -EINVAL for what are no whole granules of the window, or cuts
- * through what was bound at once. */
+/* 0; -ENOMEM beyond the device's memory; -EINVAL for what are no whole granules of the window, or
+ * cuts through what was bound at once. */
 int sp_cuda_memory_bind(uint64_t start, uint64_t bytes, bool is_home);
 int sp_cuda_memory_unbind(uint64_t start, uint64_t bytes);
 
@@ -89,14 +91,20 @@ void sp_cuda_memory_tidy(void);
 
 enum sp_cuda_place { SP_CUDA_NOWHERE, SP_CUDA_PRIVATE, SP_CUDA_HOME };
 
-/* Where [address, address + bytes) lies: in one backing, or NOWHERE. No bytes lie anywhere: PRIVATE. */
+/* Where [address, address + bytes) lies: in one backing, or NOWHERE. No bytes lie anywhere:
+ * PRIVATE. */
 enum sp_cuda_place sp_cuda_memory_place(uint64_t address, uint64_t bytes);
 
-/* Host pages of a private binding, for a copy on the stream: how many of `bytes` from `address` on can be
- * copied at once, and where they are mapped. `is_brief`: registering them is not worth its time if they are
- * never copied again. 0, or a negative errno. */
+/* Host pages of a private binding, for a copy on the stream: how many of `bytes` from `address` on
+ * can be copied at once, and where they are mapped. `is_brief`: registering them is not worth its
+ * time if they are never copied again. 0, or a negative errno. */
 int sp_cuda_memory_host(uint64_t address, uint64_t bytes, bool is_brief, void **host,
                         uint64_t *count, bool *is_registered);
+
+/* populate.c */
+
+/* Makes and maps pages that are about to be registered, if it can. Granules. */
+void sp_cuda_populate(void *start, size_t bytes);
 
 /* peers.c; the first three on the control thread: see backend.h. */
 
@@ -105,8 +113,8 @@ void sp_cuda_peer_part(uint32_t index, uint32_t generation, uint64_t start, uint
                        int file);
 void sp_cuda_peer_part_gone(uint32_t index, uint32_t generation, uint64_t start, uint64_t bytes);
 
-/* Copies from another device's memory into this one's, at the same addresses. 0; -EIO where that device has
- * lost that memory; -ENODEV where it cannot be reached. */
+/* Copies from another device's memory into this one's, at the same addresses. 0; -EIO where that
+ * device has lost that memory; -ENODEV where it cannot be reached. */
 int sp_cuda_peers_copy(const struct sp_command *transfer);
 
 /* Sees to parts that are gone. */
@@ -129,7 +137,7 @@ void sp_cuda_copy_flush(void);
 /* launch.c; load and unload on the control thread. */
 
 int sp_cuda_load_code(const void *image, size_t bytes, const struct sp_program_info *info,
-                 const struct sp_kernel_code *codes, uint32_t num_codes, void **code);
+                      const struct sp_kernel_code *codes, uint32_t num_codes, void **code);
 void sp_cuda_unload(void *code);
 int sp_cuda_launch(const struct sp_command *command, void *code);
 int sp_cuda_init_globals(const struct sp_command *command, void *code);

@@ -1,10 +1,11 @@
-/* The part of NVIDIA's driver API that the cuda backend uses, declared here so that neither building
- * nor running needs a toolkit: the library is opened in the device process, and nowhere else.
+/* The part of NVIDIA's driver API that the cuda backend uses, declared here so that neither
+ * building nor running needs a toolkit: the library is opened in the device process, and nowhere
+ * else.
  *
  * Names, types and values are those of the driver API's own documentation ("CUDA Driver API",
- * sections Types, Memory, Virtual Memory, Stream, Event, Execution); tests/gpu/check_cuda_api.sh compares
- * them with cuda.h where there is one. Members of struct sp_cuda leave out the prefix "cu" and the
- * suffix "_v2" of the symbol that they stand for. Filled in once by sp_cuda_load, read-only
+ * sections Types, Memory, Virtual Memory, Stream, Event, Execution); tests/gpu/check_cuda_api.sh
+ * compares them with cuda.h where there is one. Members of struct sp_cuda leave out the prefix "cu"
+ * and the suffix "_v2" of the symbol that they stand for. Filled in once by sp_cuda_load, read-only
  * afterwards; no lock.
  */
 #ifndef SP_DEVICE_PROCESS_CUDA_API_H
@@ -148,7 +149,7 @@ typedef struct {
     X(DevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v2, (CUdevice device, unsigned flags))  \
     X(DevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))    \
     X(CtxSetCurrent, cuCtxSetCurrent, (CUcontext context))                                         \
-    X(MemGetInfo, cuMemGetInfo_v2, (size_t * free_bytes, size_t *total))                           \
+    X(MemGetInfo, cuMemGetInfo_v2, (size_t * free_bytes, size_t * total))                          \
     X(MemAddressReserve, cuMemAddressReserve,                                                      \
       (CUdeviceptr * at, size_t bytes, size_t alignment, CUdeviceptr hint,                         \
        unsigned long long flags))                                                                  \
@@ -219,8 +220,9 @@ struct sp_cuda {
 
 extern struct sp_cuda sp_cuda;
 
-/* Opens the library (SP_CUDA_LIBRARY, or the path in SAMEPAGE_CUDA_LIBRARY, which tests use) and finds
- * all entry points. 0; -ENODEV where there is no such library; -ENOSYS where it is too old. */
+/* Opens the library (SP_CUDA_LIBRARY, or the path in SAMEPAGE_CUDA_LIBRARY, which tests use) and
+ * finds all entry points. 0; -ENODEV where there is no such library; -ENOSYS where it is too old.
+ */
 int sp_cuda_load(void);
 
 /* "an illegal memory access was encountered (CUDA error 700)", in `text`, which it returns. */

@@ -11,12 +11,13 @@
 /* A line of the L2 cache and of the L1 (CUDA programming guide, "Device Memory Accesses"). */
 #define CACHE_LINE_BYTES 128u
 
-/* What of the memory is not for regions: the context, modules, stacks of kernels, and what the driver
- * keeps for itself (0.5 GiB of an H200's 140; 0.3 of small ones). */
+/* What of the memory is not for regions: the context, modules, stacks of kernels, and what the
+ * driver keeps for itself (0.5 GiB of an H200's 140; 0.3 of small ones). */
 #define RESERVED_BYTES (UINT64_C(384) << 20)
 #define RESERVED_SHARE 128u
 
-/* The oldest that own_kernels.cl is compiled for, and that a barrier with ended threads works on. */
+/* The oldest that own_kernels.cl is compiled for, and that a barrier with ended threads works on.
+ */
 #define MIN_CAPABILITY 7
 
 static int attribute(int which)
@@ -68,8 +69,8 @@ int sp_cuda_describe(struct sp_device_description *description)
         return -ENOTSUP;
     int error = sp_cuda_check(sp_cuda.DeviceTotalMem(&memory_bytes, sp_cuda_device.device));
     if (!error)
-        error = sp_cuda_check(sp_cuda.DeviceGetName(
-            description->name, sizeof description->name, sp_cuda_device.device));
+        error = sp_cuda_check(sp_cuda.DeviceGetName(description->name, sizeof description->name,
+                                                    sp_cuda_device.device));
     if (!error)
         error = sp_cuda_check(sp_cuda.DriverGetVersion(&version));
     if (error)
@@ -100,8 +101,8 @@ int sp_cuda_describe(struct sp_device_description *description)
     description->local_memory_bytes = sp_cuda_device.max_local_bytes;
     description->has_fp64 = 1;
     description->has_error_correction = attribute(CU_DEVICE_ATTRIBUTE_ECC_ENABLED) != 0;
-    /* Atomics of host and GPU on registered memory lose increments over PCIe (measured), so there are none at
-     * all-devices scope. */
+    /* Atomics of host and GPU on registered memory lose increments over PCIe (measured), so there
+     * are none at all-devices scope. */
     description->svm_levels = SP_SVM_COARSE;
     if (attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM))
         description->svm_levels |= SP_SVM_FINE;

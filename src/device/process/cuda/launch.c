@@ -1,8 +1,8 @@
-/* Code and kernels: PTX, which the driver compiles for its GPU when it is loaded (and keeps on disk by
- * itself), and launches with the parameter block of compiler/gpu_abi.h.
+/* Code and kernels: PTX, which the driver compiles for its GPU when it is loaded (and keeps on disk
+ * by itself), and launches with the parameter block of compiler/gpu_abi.h.
  *
- * load and unload run on the control thread, with no lock: the driver has its own, and code is seen by the loop
- * thread only when it is whole and until no command names it.
+ * load and unload run on the control thread, with no lock: the driver has its own, and code is seen
+ * by the loop thread only when it is whole and until no command names it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "device/process/cuda/cuda.h"
 #include "util/alloc.h"
 
-/* A grid's limits (CUDA programming guide, "Technical Specifications per Compute Capability"); the first
- * dimension's is what num_groups can say at most. */
+/* A grid's limits (CUDA programming guide, "Technical Specifications per Compute Capability"); the
+ * first dimension's is what num_groups can say at most. */
 #define MAX_GRID_X 0x7fffffffu
 #define MAX_GRID_YZ 65535u
 
@@ -65,8 +65,7 @@ static int find_kernels(struct cuda_code *code, const struct sp_program_info *in
         int bytes = 0;
         kernel->info = sp_program_info_find(info, codes[i].name);
         snprintf(symbol, sizeof symbol, SP_GPU_KERNEL_SYMBOL_PREFIX "%s", codes[i].name);
-        if (!kernel->info ||
-            sp_cuda.ModuleGetFunction(&kernel->function, code->module, symbol) ||
+        if (!kernel->info || sp_cuda.ModuleGetFunction(&kernel->function, code->module, symbol) ||
             sp_cuda.FuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, kernel->function))
             return -ENOEXEC;
         kernel->static_local_bytes = (uint32_t)bytes;
@@ -83,7 +82,7 @@ static void report(CUresult result, const char *log)
 }
 
 int sp_cuda_load_code(const void *image, size_t bytes, const struct sp_program_info *info,
-                 const struct sp_kernel_code *codes, uint32_t num_codes, void **loaded)
+                      const struct sp_kernel_code *codes, uint32_t num_codes, void **loaded)
 {
     char log[LOG_BYTES] = "";
     int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};

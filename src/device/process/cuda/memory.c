@@ -1,20 +1,23 @@
-/* The memory of the GPU: what is bound where in the window, and host pages registered for transfers.
+/* The memory of the GPU: what is bound where in the window, and host pages registered for
+ * transfers.
  *
- * CUDA reserved the window's addresses, before anything else could. A *private* binding is device memory of
- * one handle, mapped at the shared address for the GPU; on the host nothing is there. A *home* binding
- * is the host's memory file mapped at the shared address and registered, so that host and GPU see the
- * same pages through the same pointer. Copies between host and device name the host's pages by the alias
- * (setup.host) and the device's by the shared address: no address means two memories in one copy.
+ * CUDA reserved the window's addresses, before anything else could. A *private* binding is device
+ * memory of one handle, mapped at the shared address for the GPU; on the host nothing is there. A
+ * *home* binding is the host's memory file mapped at the shared address and registered, so that
+ * host and GPU see the same pages through the same pointer. Copies between host and device name the
+ * host's pages by the alias (setup.host) and the device's by the shared address: no address means
+ * two memories in one copy.
  *
- * The GPU copies fast only from and to registered pages, and registering costs as much as a copy of the
- * same size over the bus. So the pages of a private binding's alias are registered piece by piece, when
- * first copied, and kept until it is unbound: no longer, since the host gives the pages back then. To unregister
- * is to wait for all that runs on the GPU (seen: 0.7 s), so it is put off until nothing runs, or until the same
- * pages are to be registered again.
+ * The GPU copies fast only from and to registered pages, and registering costs as much as a copy of
+ * the same size over the bus. So the pages of a private binding's alias are registered piece by
+ * piece, when first copied, and kept until it is unbound: no longer, since the host gives the pages
+ * back then. To unregister is to wait for all that runs on the GPU (seen: 0.7 s), so it is put off
+ * until nothing runs, or until the same pages are to be registered again.
  *
- * Invariant: `at` names, for each granule, the binding that covers it; bindings are whole, and those that were
- * unbound while commands before were under way are in `leaving` until those have ended: only then is
- * anything unmapped. A binding's memory comes back as a spare, for the next of the same size.
+ * Invariant: `at` names, for each granule, the binding that covers it; bindings are whole, and
+ * those that were unbound while commands before were under way are in `leaving` until those have
+ * ended: only then is anything unmapped. A binding's memory comes back as a spare, for the next of
+ * the same size.
  *
  * The loop thread alone comes here.
  */
@@ -28,12 +31,12 @@
 #include "svm/heap.h"
 #include "util/alloc.h"
 
-/* What is registered at a time. Registering 32 MiB takes 1.3 ms, copying them 0.6 ms: the first copy of a
- * large region is a pipeline of both, and a small part of it does not pay for all. */
+/* What is registered at a time. Registering 32 MiB takes 1.3 ms, copying them 0.6 ms: the first
+ * copy of a large region is a pipeline of both, and a small part of it does not pay for all. */
 #define PIECE_BYTES (UINT64_C(32) << 20)
 
-/* Brief copies of a piece before it is registered. Copying 4 KiB takes 8 us either way; registering a piece
- * takes 60 us and more. */
+/* Brief copies of a piece before it is registered. Copying 4 KiB takes 8 us either way; registering
+ * a piece takes 60 us and more. */
 #define BRIEF_COPIES 8u
 
 /* Spare memory that is kept; creating it anew takes 25 us, and giving it back up to 500. */
@@ -91,10 +94,10 @@ int sp_cuda_memory_init(void)
     memory.at = sp_alloc_array(setup->window_bytes / SP_GRANULE_BYTES, sizeof *memory.at);
     if (!memory.at)
         return -ENOMEM;
-    memory.properties = (CUmemAllocationProp){
-        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-        .location = {CU_MEM_LOCATION_TYPE_DEVICE, sp_cuda_device.ordinal}};
+    memory.properties =
+        (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                              .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                              .location = {CU_MEM_LOCATION_TYPE_DEVICE, sp_cuda_device.ordinal}};
     memory.access = (CUmemAccessDesc){.location = memory.properties.location,
                                       .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     return 0;
@@ -138,7 +141,8 @@ enum sp_cuda_place sp_cuda_memory_place(uint64_t address, uint64_t bytes)
     return !binding ? SP_CUDA_NOWHERE : binding->is_home ? SP_CUDA_HOME : SP_CUDA_PRIVATE;
 }
 
-/* --- Device memory ------------------------------------------------------------------------------- */
+/* --- Device memory -------------------------------------------------------------------------------
+ */
 
 static void release(struct memory released)
 {
@@ -203,12 +207,11 @@ static int bind_private(struct binding *binding)
     int error = create_memory(binding->bytes, &binding->memory);
     if (error)
         return error;
-    error = sp_cuda_check(
-        sp_cuda.MemMap(binding->start, binding->bytes, 0, binding->memory.handle, 0));
+    error =
+        sp_cuda_check(sp_cuda.MemMap(binding->start, binding->bytes, 0, binding->memory.handle, 0));
     if (error)
         goto err_memory;
-    error = sp_cuda_check(
-        sp_cuda.MemSetAccess(binding->start, binding->bytes, &memory.access, 1));
+    error = sp_cuda_check(sp_cuda.MemSetAccess(binding->start, binding->bytes, &memory.access, 1));
     if (!error) /* another context's data may lie there */
         error = sp_cuda_check(
             sp_cuda.MemsetD8Async(binding->start, 0, binding->bytes, sp_cuda_stream()));
@@ -231,8 +234,8 @@ static uint64_t piece_bytes(const struct binding *binding, uint64_t piece)
 
 static void unregister_later(const struct binding *binding, uint64_t piece)
 {
-    unsigned char *start = sp_cuda_device.setup.host + (binding->start - memory.window) +
-                           piece * PIECE_BYTES;
+    unsigned char *start =
+        sp_cuda_device.setup.host + (binding->start - memory.window) + piece * PIECE_BYTES;
     struct stale *stale = sp_alloc(sizeof *stale);
     if (!stale) {
         sp_cuda.MemHostUnregister(start);
@@ -281,7 +284,8 @@ static void end_private(struct binding *binding)
     memory.used -= binding->bytes;
 }
 
-/* --- Host memory --------------------------------------------------------------------------------- */
+/* --- Host memory ---------------------------------------------------------------------------------
+ */
 
 static int bind_home(struct binding *binding)
 {
@@ -290,6 +294,7 @@ static int bind_home(struct binding *binding)
              sp_cuda_device.setup.host_file, (off_t)(binding->start - memory.window)) == MAP_FAILED)
         return -ENOMEM;
     madvise(at, binding->bytes, MADV_HUGEPAGE); /* a wish */
+    sp_cuda_populate(at, binding->bytes);
     int error = sp_cuda_check(sp_cuda.MemHostRegister(
         at, binding->bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
     CUdeviceptr device = 0;
@@ -307,8 +312,8 @@ static void end_home(struct binding *binding)
     void *at = (void *)(uintptr_t)binding->start;
     if (binding->is_registered)
         sp_cuda.MemHostUnregister(at);
-    /* As CUDA left it. Where that fails the pages stay, which nobody minds: a later binding maps over
-     * them. */
+    /* As CUDA left it. Where that fails the pages stay, which nobody minds: a later binding maps
+     * over them. */
     mmap(at, binding->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
          0);
 }
@@ -335,9 +340,9 @@ int sp_cuda_memory_host(uint64_t address, uint64_t bytes, bool is_brief, void **
         return 0;
     }
     free_range(alias + first, end - first);
-    int error = sp_cuda_check(
-        sp_cuda.MemHostRegister(alias + first, end - first,
-                                CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
+    sp_cuda_populate(alias + first, end - first);
+    int error = sp_cuda_check(sp_cuda.MemHostRegister(
+        alias + first, end - first, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
     if (error)
         return error;
     *state = REGISTERED;
@@ -345,7 +350,8 @@ int sp_cuda_memory_host(uint64_t address, uint64_t bytes, bool is_brief, void **
     return 0;
 }
 
-/* --- Binding ------------------------------------------------------------------------------------- */
+/* --- Binding -------------------------------------------------------------------------------------
+ */
 
 static void end_binding(struct binding *binding)
 {

@@ -1,12 +1,13 @@
 /* The memory of other devices, which transfers copy from.
  *
- * What another GPU exports, its process exports in parts, each a handle of CUDA's in a file, which is imported
- * and mapped for this GPU at an address of CUDA's choice: the copy then goes directly from GPU to GPU. A virtual
- * device's memory, or parts of it, are files that the host can map.
+ * What another GPU exports, its process exports in parts, each a handle of CUDA's in a file, which
+ * is imported and mapped for this GPU at an address of CUDA's choice: the copy then goes directly
+ * from GPU to GPU. A virtual device's memory, or parts of it, are files that the host can map.
  *
- * The control thread changes the table and the loop thread uses it, under one lock. A part is imported when a
- * transfer first needs it, since most are never asked for. What is gone is let go by the loop thread, once the
- * transfers that use it have ended: until then its memory stays, whatever became of its owner.
+ * The control thread changes the table and the loop thread uses it, under one lock. A part is
+ * imported when a transfer first needs it, since most are never asked for. What is gone is let go
+ * by the loop thread, once the transfers that use it have ended: until then its memory stays,
+ * whatever became of its owner.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -106,9 +107,8 @@ static int import(struct part *part)
     const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, sp_cuda_device.ordinal},
                                     CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     CUdeviceptr at;
-    int error = sp_cuda_check(
-        sp_cuda.MemImportFromShareableHandle(&part->handle, (void *)(uintptr_t)part->file,
-                                             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    int error = sp_cuda_check(sp_cuda.MemImportFromShareableHandle(
+        &part->handle, (void *)(uintptr_t)part->file, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
     if (error)
         return error;
     error = sp_cuda_check(sp_cuda.MemAddressReserve(&at, part->bytes, SP_GRANULE_BYTES, 0, 0));
@@ -138,9 +138,9 @@ static int open_part(struct part *part)
     if (part->file < 0)
         return part->host || part->device ? 0 : -ENODEV;
     int error = import(part);
-    void *host = error ? mmap(NULL, part->bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, part->file,
-                              0)
-                       : NULL;
+    void *host = error
+                     ? mmap(NULL, part->bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, part->file, 0)
+                     : NULL;
     if (host && host != MAP_FAILED) {
         part->host = host;
         error = 0;

@@ -1,9 +1,9 @@
-/* What kernels print: records in a buffer of host memory that the GPU appends to (compiler/gpu_abi.h), read when
- * nothing runs any more that could be about to append.
+/* What kernels print: records in a buffer of host memory that the GPU appends to
+ * (compiler/gpu_abi.h), read when nothing runs any more that could be about to append.
  *
- * The buffer is in host memory so that looking whether something was printed is a read of one word, and
- * a kernel that prints nothing costs nothing. Format strings, and those behind %s, are constants of a
- * module and lie in device memory; each is fetched when a record names it.
+ * The buffer is in host memory so that looking whether something was printed is a read of one word,
+ * and a kernel that prints nothing costs nothing. Format strings, and those behind %s, are
+ * constants of a module and lie in device memory; each is fetched when a record names it.
  */
 #include <errno.h>
 #include <stdlib.h>

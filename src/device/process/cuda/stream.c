@@ -1,19 +1,19 @@
 /* The order of commands, their ends and their times.
  *
- * One stream carries all: commands take effect in the order in which they came. Behind one or several commands a
- * *mark* is enqueued: the GPU writes its number into a word of host memory, which is all that progress
- * has to read. While more commands come at once several share a mark, so that a chain of launches costs
- * launches alone.
+ * One stream carries all: commands take effect in the order in which they came. Behind one or
+ * several commands a *mark* is enqueued: the GPU writes its number into a word of host memory,
+ * which is all that progress has to read. While more commands come at once several share a mark, so
+ * that a chain of launches costs launches alone.
  *
- * Invariant: the commands from `first` to `next` are those not told as ended, in order, each with the mark
- * that ends it; those with the mark `marked + 1` have none enqueued yet.
+ * Invariant: the commands from `first` to `next` are those not told as ended, in order, each with
+ * the mark that ends it; those with the mark `marked + 1` have none enqueued yet.
  *
- * Sleeping. A mark can be polled, not slept for. So where commands follow one that is still under way an
- * event is recorded with its mark, and the waiter thread sleeps in the driver for the oldest of those
- * when the loop rests. It has a lock of its own, held for a few instructions.
+ * Sleeping. A mark can be polled, not slept for. So where commands follow one that is still under
+ * way an event is recorded with its mark, and the waiter thread sleeps in the driver for the oldest
+ * of those when the loop rests. It has a lock of its own, held for a few instructions.
  *
- * Faults. An error of the GPU's is for good (CUDA: a "sticky" error): every later call gives it. Then the
- * process ends, and says which command was the first that had not ended.
+ * Faults. An error of the GPU's is for good (CUDA: a "sticky" error): every later call gives it.
+ * Then the process ends, and says which command was the first that had not ended.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -25,8 +25,8 @@
 #include "util/thread.h"
 #include "util/time.h"
 
-/* So many commands share a mark while more come at once: a mark costs half a launch, and the application
- * gets news of what has ended a few times in a long chain. */
+/* So many commands share a mark while more come at once: a mark costs half a launch, and the
+ * application gets news of what has ended a few times in a long chain. */
 #define COMMANDS_PER_MARK 16u
 
 /* Marks under way, each with an event; then commands wait for the next. */
@@ -38,7 +38,8 @@
 /* Commands with times under way; each needs two events. */
 #define MAX_TIMED 512u
 
-/* The times of events come as a float of milliseconds from a base: exact to 0.1 us for this long. */
+/* The times of events come as a float of milliseconds from a base: exact to 0.1 us for this long.
+ */
 #define CLOCK_NS UINT64_C(1000000000)
 
 /* Words for the marks, lists of ranges (copy.c), printing (print.c). */
@@ -63,11 +64,11 @@ struct pending {
 static struct {
     CUstream stream, clock;
     struct pending commands[SP_MAX_IN_FLIGHT];
-    uint64_t first, next;          /* count up; at % SP_MAX_IN_FLIGHT */
-    struct pending *open;          /* the command that is being enqueued */
-    bool is_touched;               /* something was enqueued since it was opened */
-    uint64_t marked;               /* marks enqueued */
-    volatile uint64_t *done;       /* the word: the last mark that came */
+    uint64_t first, next;    /* count up; at % SP_MAX_IN_FLIGHT */
+    struct pending *open;    /* the command that is being enqueued */
+    bool is_touched;         /* something was enqueued since it was opened */
+    uint64_t marked;         /* marks enqueued */
+    volatile uint64_t *done; /* the word: the last mark that came */
     CUevent events[MAX_MARKS];
     uint64_t with_event[MAX_MARKS]; /* the mark that was recorded there */
     unsigned looks;
@@ -89,8 +90,8 @@ static struct {
 /* --- Errors --------------------------------------------------------------------------------------
  */
 
-/* The first command under way that runs a program's code, which alone can go wrong on the device; else the
- * first. */
+/* The first command under way that runs a program's code, which alone can go wrong on the device;
+ * else the first. */
 static uint64_t suspect(void)
 {
     for (uint64_t i = stream.first; i < stream.next; i++)
@@ -179,8 +180,8 @@ int sp_cuda_stream_init(void)
 /* --- Times ---------------------------------------------------------------------------------------
  */
 
-/* What the base event's time is on the host's clock. The event is on a stream of its own, so it comes at
- * once. */
+/* What the base event's time is on the host's clock. The event is on a stream of its own, so it
+ * comes at once. */
 static void set_clock(void)
 {
     stream.base_ns = 0;
@@ -293,7 +294,8 @@ static void write_mark(void)
 void sp_cuda_stream_open(const struct sp_command *command)
 {
     struct pending *pending = &stream.commands[stream.next % SP_MAX_IN_FLIGHT];
-    if (!has_unmarked() && stream.marked && stream.with_event[stream.marked % MAX_MARKS] != stream.marked &&
+    if (!has_unmarked() && stream.marked &&
+        stream.with_event[stream.marked % MAX_MARKS] != stream.marked &&
         !sp_cuda_stream_has_passed(stream.marked))
         record_event(stream.marked);
     *pending = (struct pending){.number = command->number,

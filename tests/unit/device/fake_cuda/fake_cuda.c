@@ -1,7 +1,8 @@
-/* A stand-in for libcuda.so.1 in tests: device memory is host memory, and all that is enqueued happens at
- * once, on the host. It keeps the real one's rules as far as the cuda backend depends on them (measured on
- * hardware, docs/cuda-backend.md): mappings are whole handles inside reserved addresses, a copy's host end
- * lies in one registration or in none, registrations do not overlap, an error of a kernel's stays.
+/* A stand-in for libcuda.so.1 in tests: device memory is host memory, and all that is enqueued
+ * happens at once, on the host. It keeps the real one's rules as far as the cuda backend depends on
+ * them (measured on hardware, docs/cuda-backend.md): mappings are whole handles inside reserved
+ * addresses, a copy's host end lies in one registration or in none, registrations do not overlap,
+ * an error of a kernel's stays.
  *
  * Two GPUs. Modules are text in which "entry NAME" names a function. Kernels that do something: the
  * backend's own, sp_globals_init, and sp_kernel_{add, fault, local, print, hang}.
@@ -250,7 +251,8 @@ ENTRY(cuMemCreate, CUmemGenericAllocationHandle *handle, size_t bytes,
         return CUDA_ERROR_INVALID_VALUE;
     if (bytes > MEMORY_BYTES - fake.used)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    /* Sealed, as a file of pages must be to go to another process; the real one's is no file of pages. */
+    /* Sealed, as a file of pages must be to go to another process; the real one's is no file of
+     * pages. */
     int file = memfd_create("fake-cuda", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file < 0 || ftruncate(file, (off_t)bytes) ||
         fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
@@ -325,7 +327,8 @@ ENTRY(cuMemExportToShareableHandle, void *exported, CUmemGenericAllocationHandle
     return file < 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-ENTRY(cuMemImportFromShareableHandle, CUmemGenericAllocationHandle *handle, void *exported, int type)
+ENTRY(cuMemImportFromShareableHandle, CUmemGenericAllocationHandle *handle, void *exported,
+      int type)
 {
     struct stat status;
     int file = dup((int)(uintptr_t)exported);
@@ -565,7 +568,7 @@ ENTRY(cuModuleGetFunction, CUfunction *function, CUmodule module, const char *na
     if (!found)
         return CUDA_ERROR_NOT_FOUND;
     *function = calloc(1, sizeof **function);
-    snprintf((*function)->name, sizeof (*function)->name, "%s", name);
+    snprintf((*function)->name, sizeof(*function)->name, "%s", name);
     (*function)->dynamic_bytes = 48 << 10;
     return CUDA_SUCCESS;
 }
