@@ -9,9 +9,11 @@
 #include "device/client/cuda.h"
 
 #include <dirent.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "compiler/cache.h"
 #include "device/selection.h"
@@ -39,20 +41,46 @@ static int compare(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-static const char *folder_of_kernel_driver(void)
+/* From the environment, at the first call, which is made on the application's own thread: later the
+ * environment may change under our feet. */
+static struct {
+    pthread_once_t once;
+    char folder[MAX_PATH];
+    char visible[MAX_PATH]; /* CUDA_VISIBLE_DEVICES */
+} settings = {.once = PTHREAD_ONCE_INIT};
+
+static void read_settings(void)
 {
-    const char *named = getenv("SAMEPAGE_CUDA_FOLDER");
-    return named && *named ? named : KERNEL_DRIVER_FOLDER;
+    const char *folder = getenv("SAMEPAGE_CUDA_FOLDER");
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    snprintf(settings.folder, sizeof settings.folder, "%s",
+             folder && *folder ? folder : KERNEL_DRIVER_FOLDER);
+    snprintf(settings.visible, sizeof settings.visible, "%s", visible ? visible : "");
+}
+
+/* Where a container hides /proc: the device nodes, without addresses. */
+static void list_nodes(struct addresses *addresses)
+{
+    for (unsigned i = 0; i < SP_MAX_CLIENT_DEVICES; i++) {
+        char path[32];
+        snprintf(path, sizeof path, "/dev/nvidia%u", i);
+        if (access(path, F_OK) == 0)
+            addresses->text[addresses->count++][0] = 0;
+    }
 }
 
 static void list(struct addresses *addresses)
 {
-    char path[MAX_PATH];
-    snprintf(path, sizeof path, "%s/gpus", folder_of_kernel_driver());
+    char path[MAX_PATH + 8];
+    pthread_once(&settings.once, read_settings);
+    snprintf(path, sizeof path, "%s/gpus", settings.folder);
     addresses->count = 0;
     DIR *folder = opendir(path);
-    if (!folder)
+    if (!folder) {
+        if (!strcmp(settings.folder, KERNEL_DRIVER_FOLDER))
+            list_nodes(addresses);
         return;
+    }
     for (struct dirent *entry; (entry = readdir(folder));)
         if (entry->d_name[0] != '.' && addresses->count < SP_MAX_CLIENT_DEVICES)
             snprintf(addresses->text[addresses->count++], MAX_ADDRESS, "%.*s", (int)MAX_ADDRESS - 1,
@@ -93,15 +121,13 @@ static void remove_line(char *text, const char *start)
 static bool key_of(uint32_t ordinal, struct sp_digest *key)
 {
     struct addresses addresses;
-    char gpu[MAX_PATH], version[MAX_PATH], text[4096];
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    char gpu[MAX_PATH + 64], version[MAX_PATH + 16], text[4096];
     list(&addresses);
-    if (ordinal >= addresses.count)
+    if (ordinal >= addresses.count || !addresses.text[ordinal][0])
         return false;
-    snprintf(text, sizeof text, "%u %u %s\n", SP_DEVICE_VERSION, ordinal, visible ? visible : "");
-    snprintf(gpu, sizeof gpu, "%s/gpus/%s/information", folder_of_kernel_driver(),
-             addresses.text[ordinal]);
-    snprintf(version, sizeof version, "%s/version", folder_of_kernel_driver());
+    snprintf(text, sizeof text, "%u %u %s\n", SP_DEVICE_VERSION, ordinal, settings.visible);
+    snprintf(gpu, sizeof gpu, "%s/gpus/%s/information", settings.folder, addresses.text[ordinal]);
+    snprintf(version, sizeof version, "%s/version", settings.folder);
     if (!append_file(gpu, text, sizeof text) || !append_file(version, text, sizeof text))
         return false;
     remove_line(text, "IRQ:");

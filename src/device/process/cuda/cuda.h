@@ -156,7 +156,8 @@ int sp_cuda_print_init(void);
 /* Device address of the buffer for a kernel that is launched now. */
 uint64_t sp_cuda_print_buffer(void);
 
-/* Prints what kernels that have ended left there. `is_idle`: no kernel runs or is enqueued. */
-void sp_cuda_print_take(bool is_idle);
+/* Whether kernels left anything there; and prints it, while no kernel runs or is enqueued. */
+bool sp_cuda_print_has_any(void);
+void sp_cuda_print_take(void);
 
 #endif

@@ -86,13 +86,16 @@ static void print_record(const struct sp_gpu_print_record *record)
         free(prints.strings[--prints.num_strings]);
 }
 
-void sp_cuda_print_take(bool is_idle)
+bool sp_cuda_print_has_any(void)
+{
+    return __atomic_load_n(&prints.buffer->position, __ATOMIC_RELAXED) != 0;
+}
+
+void sp_cuda_print_take(void)
 {
     struct sp_gpu_print_buffer *buffer = prints.buffer;
     /* Acquire: the kernels' records are seen with their end. */
     uint64_t position = __atomic_load_n(&buffer->position, __ATOMIC_ACQUIRE);
-    if (!position || !is_idle)
-        return;
     uint64_t end = position < buffer->capacity ? position : buffer->capacity;
     for (uint64_t at = 0; end - at >= sizeof(struct sp_gpu_print_record);) {
         const struct sp_gpu_print_record *record = (const void *)(buffer->records + at);

@@ -72,6 +72,7 @@ static struct {
     CUevent events[MAX_MARKS];
     uint64_t with_event[MAX_MARKS]; /* the mark that was recorded there */
     unsigned looks;
+    bool is_broken; /* by a fault: nothing runs any more */
     struct timing timings[MAX_TIMED];
     struct timing *free_timings;
     CUevent base;
@@ -105,6 +106,7 @@ static void take_ended(void);
 _Noreturn static void fault(CUresult result)
 {
     char text[SP_FAULT_REASON_BYTES];
+    stream.is_broken = true;
     take_ended();
     sp_process_fault(suspect(), sp_cuda_error_text(result, text, sizeof text));
 }
@@ -347,10 +349,17 @@ static void take_ended(void)
 {
     uint64_t done = __atomic_load_n(stream.done, __ATOMIC_ACQUIRE);
     bool is_any = false;
+    bool has_ended =
+        stream.first < stream.next && stream.commands[stream.first % SP_MAX_IN_FLIGHT].mark <= done;
+    if (has_ended && sp_cuda_print_has_any()) {
+        /* Before the application hears of the kernel's end. A later kernel may be about to print.
+         */
+        if (!stream.is_broken)
+            sp_cuda_stream_drain();
+        sp_cuda_print_take();
+    }
     while (stream.first < stream.next &&
            stream.commands[stream.first % SP_MAX_IN_FLIGHT].mark <= done) {
-        if (!is_any) /* before the application hears of the kernel's end */
-            sp_cuda_print_take(done == stream.marked && !has_unmarked());
         is_any = true;
         tell_end(&stream.commands[stream.first++ % SP_MAX_IN_FLIGHT]);
     }
