@@ -20,14 +20,16 @@ static const char help[] =
     "  samepage-cc --link FILE.bc... -o FILE.ir [option...]     bitcode to a program; prints its "
     "kernels\n"
     "  samepage-cc --code FILE.ir -o FILE.so --kernel NAME... [--local X,Y,Z]\n"
-    "              [--target nvptx64:sm_90] [option...]         a program to a shared object, or to "
+    "              [--target nvptx64:sm_90] [option...]         a program to a shared object, or "
+    "to "
     "PTX\n"
     "  samepage-cc --make-library FILE.bc... -o FILE.bc         bitcode to a library for --link\n"
     "  samepage-cc --help | --version\n"
     "\n"
     "Options are those of clBuildProgram. With --link, -create-library makes a library of "
     "sources.\n"
-    "Environment: SAMEPAGE_CLANG, SAMEPAGE_LLD, SAMEPAGE_BUILTINS, SAMEPAGE_CC_DUMP (a folder for "
+    "Environment: SAMEPAGE_CLANG, SAMEPAGE_LLD, SAMEPAGE_BUILTINS, "
+    "SAMEPAGE_BUILTINS_NVPTX, SAMEPAGE_CC_DUMP (a folder for "
     "IR).\n";
 
 struct arguments {
@@ -165,9 +167,8 @@ static int link_program(const struct arguments *arguments, struct sp_cc_text *lo
 
 static int generate(const struct arguments *arguments, struct sp_cc_text *log)
 {
-    struct sp_cc_code code = {.kernels = arguments->kernels,
-                              .options = arguments->options,
-                              .target = arguments->target};
+    struct sp_cc_code code = {
+        .kernels = arguments->kernels, .options = arguments->options, .target = arguments->target};
     struct sp_cc_text ir = {0}, object = {0};
     int result = 1;
     if (!code.kernels.count) {

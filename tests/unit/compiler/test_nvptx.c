@@ -326,6 +326,7 @@ static void knows_required_sizes(void **state)
     ptx = compile_with("kernel void k(global int *p) { p[get_local_size(0)] = 1; }\n",
                        (const uint64_t[]){64, 1, 1}, version_3);
     assert_has(ptx, ".reqntid 64, 1, 1");
+    assert_has_not(ptx, "bra"); /* no edges to look out for */
     free(ptx);
 }
 

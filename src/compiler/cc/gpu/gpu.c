@@ -260,7 +260,7 @@ static enum sp_cc_status make_entries(struct work *work, struct sp_cc_text *log)
     for (size_t i = 0; i < work->num_kernels; i++) {
         struct sp_gpu_entry *entry = &work->entries[i];
         const struct sp_kernel_info *info = &work->infos[i];
-        entry->is_uniform = is_uniform;
+        entry->is_uniform = is_uniform || work->code->local_size[0];
         for (int d = 0; d < 3; d++)
             entry->local_size[d] =
                 info->reqd_local_size[0] ? info->reqd_local_size[d] : work->code->local_size[d];
