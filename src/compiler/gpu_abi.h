@@ -53,7 +53,8 @@ enum {
 
 /* What every work-item of one launch shares. An NDRange with more groups than one launch may have
  * is several launches, which differ in group_first alone. The compiler addresses the members by
- * offset: append only, with a new ABI version. */
+ * offset: append only, with a new ABI version. The atomic unit's members have their places; compiled
+ * code of this version does not look at them. */
 struct sp_gpu_launch {
     uint32_t work_dim;         /* 1 to 3 */
     uint32_t flags;            /* SP_GPU_ bits */

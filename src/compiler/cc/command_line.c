@@ -21,8 +21,7 @@ static const char help[] =
     "kernels\n"
     "  samepage-cc --code FILE.ir -o FILE.so --kernel NAME... [--local X,Y,Z]\n"
     "              [--target nvptx64:sm_90] [option...]         a program to a shared object, or "
-    "to "
-    "PTX\n"
+    "to PTX\n"
     "  samepage-cc --make-library FILE.bc... -o FILE.bc         bitcode to a library for --link\n"
     "  samepage-cc --help | --version\n"
     "\n"
@@ -167,8 +166,9 @@ static int link_program(const struct arguments *arguments, struct sp_cc_text *lo
 
 static int generate(const struct arguments *arguments, struct sp_cc_text *log)
 {
-    struct sp_cc_code code = {
-        .kernels = arguments->kernels, .options = arguments->options, .target = arguments->target};
+    struct sp_cc_code code = {.kernels = arguments->kernels,
+                              .options = arguments->options,
+                              .target = arguments->target};
     struct sp_cc_text ir = {0}, object = {0};
     int result = 1;
     if (!code.kernels.count) {
