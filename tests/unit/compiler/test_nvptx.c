@@ -26,7 +26,7 @@
 
 static const char *const version_3[] = {"-cl-std=CL3.0", NULL};
 
-/* Where CUDA puts it, and what PATH says. */
+/* Where CUDA's installer and packages put it. */
 static const char *find_ptxas(void)
 {
     static const char *const places[] = {"/usr/local/cuda/bin/ptxas", "/usr/bin/ptxas"};
