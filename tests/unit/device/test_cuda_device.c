@@ -14,7 +14,7 @@
 #include "device/client/cuda.h"
 #include "unit/unit.h"
 
-static struct sp_device *first, *second;
+static struct sp_device *first, *second, *other;
 static char folder[] = "/tmp/samepage-cuda-XXXXXX";
 
 static const char code_text[] =
@@ -90,7 +90,7 @@ static void set_up_folder(void)
 static void tells_what_devices_are(void **state)
 {
     (void)state;
-    assert_int_equal(num_devices, 2);
+    assert_int_equal(num_devices, 3);
     const struct sp_device_info *info = &second->info;
     assert_string_equal(info->name, "Fake GPU 1");
     assert_string_equal(info->vendor, "NVIDIA Corporation");
@@ -104,6 +104,11 @@ static void tells_what_devices_are(void **state)
     assert_int_equal(info->global_memory_bytes % GRANULE, 0);
     assert_int_equal(second->agent, 2);
     assert_true(second->ops->distance(second, 1) < second->ops->distance(second, 0));
+    assert_true(second->ops->distance(second, 0) < second->ops->distance(second, 3));
+    assert_true(second->ops->distance(second, 3) < UINT32_MAX);
+    assert_string_equal(other->info.driver_name, "virtual");
+    assert_string_equal(other->info.name, "Virtual device 0");
+    assert_true(other->ops->distance(other, 1) == UINT32_MAX);
 }
 
 /* What a process says is foreign input, and what the application was told once does not change. */
@@ -197,6 +202,23 @@ static void memories_are_separate(void **state)
     assert_int_equal(unbind(first, at, GRANULE), 0);
     assert_int_equal(transfer(first, at, GRANULE, 1, 0), -EFAULT);
     assert_int_equal(unbind(second, at, GRANULE), 0);
+}
+
+/* The memory of a device that is no GPU is a file, which the host maps. */
+static void gpus_read_other_memory(void **state)
+{
+    (void)state;
+    unsigned char *at = host_pages(70, 2);
+    assert_int_equal(bind(first, at, 2 * GRANULE, false), 0);
+    assert_int_equal(bind(other, at, 2 * GRANULE, false), 0);
+    for (unsigned char i = 1; i < 4; i++) {
+        assert_int_equal(fill(other, at, 2 * GRANULE, i), 0);
+        assert_int_equal(transfer(first, at + 3, 2 * GRANULE - 5, 3, 1), 0);
+        assert_int_equal(transfer(first, at, 2 * GRANULE, 1, 0), 0);
+        assert_true(is_all(at + 3, 2 * GRANULE - 5, i) && at[0] == 0 && at[2 * GRANULE - 1] == 0);
+    }
+    assert_int_equal(unbind(first, at, 2 * GRANULE), 0);
+    assert_int_equal(unbind(other, at, 2 * GRANULE), 0);
 }
 
 /* What is at an address now counts, whatever was there before. */
@@ -553,9 +575,10 @@ static void a_fault_ends_one_device(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    set_up_devices("cuda");
+    set_up_devices("cuda,virtual,mem=64M");
     first = devices[0];
     second = devices[1];
+    other = devices[2];
     return first->ops->load(first, code_text, sizeof code_text, &program, codes, NUM_KERNELS,
                             &code);
 }
@@ -578,6 +601,7 @@ int main(void)
         cmocka_unit_test(is_remembered),
         cmocka_unit_test(suggests_local_sizes),
         cmocka_unit_test(memories_are_separate),
+        cmocka_unit_test(gpus_read_other_memory),
         cmocka_unit_test(peers_see_what_is_bound),
         cmocka_unit_test(bound_memory_is_zero),
         cmocka_unit_test(host_pages_are_registered_anew),

@@ -331,6 +331,10 @@ ENTRY(cuMemImportFromShareableHandle, CUmemGenericAllocationHandle *handle, void
       int type)
 {
     struct stat status;
+    char link[64], target[64] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", (int)(uintptr_t)exported);
+    if (readlink(link, target, sizeof target - 1) < 0 || !strstr(target, "fake-cuda"))
+        return CUDA_ERROR_INVALID_VALUE; /* no memory of a GPU's */
     int file = dup((int)(uintptr_t)exported);
     if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || file < 0 || fstat(file, &status))
         return CUDA_ERROR_INVALID_VALUE;
