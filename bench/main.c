@@ -27,6 +27,7 @@ static struct bench_table table;
 struct options {
     const char *platform, *kernels, *chart; /* NULL: not given */
     int rounds;
+    bool cpu_time;
 };
 
 static const char usage[] =
@@ -39,6 +40,10 @@ static const char usage[] =
     "all\n"
     "  --chart FILE        write the kernels' speeds relative to plain C as an SVG picture\n"
     "  --rounds N          take the median of N rounds, 1 to 15 (default 3)\n"
+    "  --cpu-time          count the processor time of kernels, not the clock: for a machine that "
+    "is busy\n"
+    "                      with other things. What kernels cost, but not how well processors are "
+    "kept busy\n"
     "  --help              this text\n";
 
 void bench_fail(const char *what, cl_int error)
@@ -73,7 +78,7 @@ double bench_median(double *values, size_t count)
 
 /* The measuring processes: rows on standard output. With a choice of kernels nothing else is
  * measured. */
-static int measure_platform(const char *kernels)
+static int measure_platform(const char *kernels, bool cpu_time)
 {
     struct bench bench = {0};
     char name[BENCH_NAME_BYTES];
@@ -85,14 +90,14 @@ static int measure_platform(const char *kernels)
         bench_build(&bench);
         bench_api_rows(&bench);
     }
-    return bench_cases(&bench, kernels) ? 0 : 1;
+    return bench_cases(&bench, kernels, cpu_time) ? 0 : 1;
 }
 
-static int measure_c(const char *kernels)
+static int measure_c(const char *kernels, bool cpu_time)
 {
     if (!kernels)
         bench_host_rows();
-    return bench_cases(NULL, kernels) ? 0 : 1;
+    return bench_cases(NULL, kernels, cpu_time) ? 0 : 1;
 }
 
 /* `only_kernels`: other rows are left out, as they come on the way to the kernels. */
@@ -122,7 +127,7 @@ static void remove_tree(const char *path)
 }
 
 /* One process of one platform. False: it failed, and said why. */
-static bool run_process(int column, const char *mode, const char *kernels)
+static bool run_process(int column, const char *mode, const struct options *options)
 {
     int ends[2];
     char cache[] = "/tmp/samepage-bench-XXXXXX";
@@ -139,17 +144,20 @@ static bool run_process(int column, const char *mode, const char *kernels)
         setenv("SAMEPAGE_CACHE_DIR", cache, 1);
         setenv("POCL_CACHE_DIR", cache, 1);
         setenv("CUDA_CACHE_PATH", cache, 1);
+        if (options->cpu_time) /* threads that wait count otherwise */
+            setenv("OMP_WAIT_POLICY", "passive", 1);
         if (table.columns[column].kind != BENCH_C)
             setenv("OCL_ICD_VENDORS", table.columns[column].vendor_file, 1);
         if (!strcmp(mode, "--devices"))
             setenv("SAMEPAGE_DEVICES", "cpu,virtual:2,mem=1G", 1);
-        execl("/proc/self/exe", "samepage-bench", mode, kernels, (char *)NULL);
+        execl("/proc/self/exe", "samepage-bench", mode, options->cpu_time ? "cpu" : "clock",
+              options->kernels, (char *)NULL);
         _exit(127);
     }
     close(ends[1]);
     FILE *input = fdopen(ends[0], "r");
     while (input && fgets(line, sizeof line, input))
-        read_line(column, line, kernels != NULL);
+        read_line(column, line, options->kernels != NULL);
     if (input)
         fclose(input);
     int status = 1;
@@ -161,13 +169,13 @@ static bool run_process(int column, const char *mode, const char *kernels)
     return status == 0;
 }
 
-static bool run_column(int column, const char *kernels)
+static bool run_column(int column, const struct options *options)
 {
     if (table.columns[column].kind == BENCH_C)
-        return run_process(column, "--measure-c", kernels);
-    bool is_good = run_process(column, "--measure", kernels);
-    if (table.columns[column].kind == BENCH_SAMEPAGE && !kernels)
-        is_good = run_process(column, "--devices", NULL) && is_good;
+        return run_process(column, "--measure-c", options);
+    bool is_good = run_process(column, "--measure", options);
+    if (table.columns[column].kind == BENCH_SAMEPAGE && !options->kernels)
+        is_good = run_process(column, "--devices", options) && is_good;
     return is_good;
 }
 
@@ -202,7 +210,7 @@ static void add_vendor_files(const char *folder, const char *platform)
 
 /* The processor's name, the number of processors that this process may use, the load and the date.
  */
-static void describe_machine(void)
+static void describe_machine(bool cpu_time)
 {
     char line[256], model[128] = "an unknown processor";
     char date[32] = "";
@@ -217,17 +225,16 @@ static void describe_machine(void)
     getloadavg(&load, 1);
     strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", gmtime(&now));
     snprintf(table.machine, sizeof table.machine,
-             "%s, %ld processors, load of the machine before it began %.1f, %s", model,
-             sysconf(_SC_NPROCESSORS_ONLN), load, date);
+             "%s, %ld processors, load before it began %.1f, %s, %s", model,
+             sysconf(_SC_NPROCESSORS_ONLN), load, date, cpu_time ? "processor time" : "clock");
 }
 
 static void read_options(int argc, char **argv, struct options *options)
 {
-    static const struct option names[] = {{"kernels", required_argument, NULL, 'k'},
-                                          {"chart", required_argument, NULL, 'c'},
-                                          {"rounds", required_argument, NULL, 'r'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
+    static const struct option names[] = {
+        {"kernels", required_argument, NULL, 'k'}, {"chart", required_argument, NULL, 'c'},
+        {"rounds", required_argument, NULL, 'r'},  {"cpu-time", no_argument, NULL, 'b'},
+        {"help", no_argument, NULL, 'h'},          {0}};
     int option;
     char *end;
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
@@ -238,6 +245,8 @@ static void read_options(int argc, char **argv, struct options *options)
             options->kernels = optarg;
             if (!bench_filter_is_known(optarg))
                 exit(2);
+        } else if (option == 'b') {
+            options->cpu_time = true;
         } else if (option == 'c') {
             options->chart = optarg;
         } else if (option == 'r') {
@@ -260,16 +269,16 @@ int main(int argc, char **argv)
 {
     struct options options = {.rounds = DEFAULT_ROUNDS};
     const char *folder = getenv("OCL_ICD_VENDORS");
-    if (argc > 1 && !strcmp(argv[1], "--measure"))
-        return measure_platform(argv[2]);
-    if (argc > 1 && !strcmp(argv[1], "--measure-c"))
-        return measure_c(argv[2]);
+    if (argc > 2 && !strcmp(argv[1], "--measure"))
+        return measure_platform(argv[3], !strcmp(argv[2], "cpu"));
+    if (argc > 2 && !strcmp(argv[1], "--measure-c"))
+        return measure_c(argv[3], !strcmp(argv[2], "cpu"));
     if (argc > 1 && !strcmp(argv[1], "--devices")) {
         bench_device_rows();
         return 0;
     }
     read_options(argc, argv, &options);
-    describe_machine();
+    describe_machine(options.cpu_time);
     add_vendor_files(folder && *folder ? folder : "/etc/OpenCL/vendors", options.platform);
     table.columns[table.num_columns].kind = BENCH_C;
     snprintf(table.columns[table.num_columns++].name, BENCH_NAME_BYTES, "C with OpenMP");
@@ -279,7 +288,7 @@ int main(int argc, char **argv)
         for (int c = 0; c < table.num_columns; c++) {
             fprintf(stderr, "round %d of %d: %s\n", round + 1, options.rounds,
                     table.columns[c].name);
-            is_good = run_column(c, options.kernels) && is_good;
+            is_good = run_column(c, &options) && is_good;
         }
     }
     bench_table_print(&table);

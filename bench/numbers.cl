@@ -66,6 +66,11 @@ __constant uint sha_k[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
+uint swap_bytes(uint v)
+{
+    return (rotate(v, 24u) & 0xff00ff00) | (rotate(v, 8u) & 0x00ff00ff);
+}
+
 void sha_block(uint *state, uint *w)
 {
     uint a = state[0], b = state[1], c = state[2], d = state[3];
@@ -105,7 +110,7 @@ __kernel void sha256(__global const uint *messages, __global uint *digests)
     uint state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     for (uint i = 0; i < 16; i++)
-        w[i] = as_uint(as_uchar4(messages[id * 16 + i]).wzyx);
+        w[i] = swap_bytes(messages[id * 16 + i]);
     sha_block(state, w);
     for (uint i = 1; i < 15; i++)
         w[i] = 0;
@@ -113,7 +118,7 @@ __kernel void sha256(__global const uint *messages, __global uint *digests)
     w[15] = 512;
     sha_block(state, w);
     for (uint i = 0; i < 8; i++)
-        digests[id * 8 + i] = as_uint(as_uchar4(state[i]).wzyx);
+        digests[id * 8 + i] = swap_bytes(state[i]);
 }
 
 /* One step of k-means: the nearest centre of each point, and for each centre the count and the sum of its

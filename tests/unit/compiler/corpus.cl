@@ -633,3 +633,68 @@ KERNEL(dead_and_infinite)
         __builtin_unreachable();
     out[GID * 4] = v + 1;
 }
+
+KERNEL(arrays_of_one_size)
+{
+    int v = in[GID], a[16], b[3][5];
+    short s[8];
+    for (int i = 0; i < 16; i++)
+        a[i] = v + i;
+    for (int i = 0; i < 15; i++)
+        b[i / 5][i % 5] = v * i;
+    for (int i = 0; i < 8; i++)
+        s[i] = (short)(v >> i);
+    tmp[LID] = a[v & 15];
+    SYNC;
+    for (uint k = 0; k < n; k++)
+        a[k & 15] += a[(k + 1) & 15] ^ s[k & 7];
+    for (int k = 0; k < (v & 7); k++)
+        b[k % 3][v & 3] -= s[7 - k];
+    out[GID * 4] = a[v & 15] + b[(v & 3) % 3][n % 5];
+    out[GID * 4 + 1] = a[n & 15] + tmp[LSIZE - 1 - LID];
+    out[GID * 4 + 2] = s[v & 7];
+    out[GID * 4 + 3] = b[2][4];
+}
+
+void stir(int *p, uint n)
+{
+    for (uint i = 0; i < n; i++)
+        p[i & 7] = p[(i + 3) & 7] * 5 + (int)i;
+}
+
+KERNEL(arrays_through_pointers)
+{
+    int v = in[GID], a[8], *end = a + 7;
+    int4 q[2];
+    for (int i = 0; i < 8; i++)
+        end[-i] = v + i;
+    stir(a, n);
+    q[0] = q[1] = (int4)(v, v + 1, v + 2, v + 3);
+    q[n & 1] = vload4(1, a);
+    SYNC;
+    q[1] += q[0];
+    stir(v & 1 ? a : (int *)q, n + 1);
+    out[GID * 4] = a[v & 7];
+    out[GID * 4 + 1] = ((int *)q)[v & 7];
+    out[GID * 4 + 2] = end[-(int)(n & 7)];
+}
+
+KERNEL(arrays_of_bytes)
+{
+    int v = in[GID];
+    union {
+        int words[4];
+        uchar bytes[16];
+    } u;
+    uchar c[16];
+    for (int i = 0; i < 4; i++)
+        u.words[i] = v + i * 1000;
+    for (uint k = 0; k < 16; k++)
+        c[k] = u.bytes[(k + n) & 15];
+    SYNC;
+    for (int i = 0; i < (v & 15); i++)
+        u.bytes[i] = c[15 - i];
+    out[GID * 4] = u.words[v & 3];
+    out[GID * 4 + 1] = c[v & 15];
+    out[GID * 4 + 2] = c[n & 15];
+}

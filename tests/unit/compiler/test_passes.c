@@ -2,6 +2,7 @@
 #include "compiler/cc/effects.h"
 #include "compiler/cc/layout.h"
 #include "compiler/cc/module.h"
+#include "compiler/cc/workgroup/interleave.h"
 #include "compiler/cc/workgroup/prepare.h"
 #include "compiler/cc/workgroup/regions.h"
 #include "compiler/kernel_info.h"
@@ -356,6 +357,62 @@ static void test_effects_of_instructions(void **state)
     discard(&parsed);
 }
 
+/* Only arrays of which nothing but accesses of one size is seen may be taken apart. */
+static void test_what_may_be_interleaved(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "define void @k(ptr %out, i64 %i, i32 %v) {\n"
+        "  %indexed = alloca [8 x i32]\n"
+        "  %bytes = alloca [8 x i32]\n"
+        "  %cast = alloca [4 x [2 x i32]]\n"
+        "  %escapes = alloca [8 x i32]\n"
+        "  %two.sizes = alloca [8 x i32]\n"
+        "  %between = alloca [8 x i32]\n"
+        "  %odd = alloca [8 x i32]\n"
+        "  %chosen = alloca [8 x i32]\n"
+        "  %volatile = alloca [8 x i32]\n"
+        "  %p0 = getelementptr [8 x i32], ptr %indexed, i64 0, i64 %i\n"
+        "  store i32 %v, ptr %p0\n"
+        "  %p1 = getelementptr i8, ptr %bytes, i64 12\n"
+        "  store i32 %v, ptr %p1\n"
+        "  %p2 = addrspacecast ptr %cast to ptr addrspace(4)\n"
+        "  %p3 = getelementptr [2 x i32], ptr addrspace(4) %p2, i64 %i, i64 1\n"
+        "  store float 1.0, ptr addrspace(4) %p3\n"
+        "  store i32 %v, ptr %escapes\n"
+        "  store ptr %escapes, ptr %out\n"
+        "  store i32 %v, ptr %two.sizes\n"
+        "  store i64 %i, ptr %two.sizes\n"
+        "  %p4 = getelementptr i8, ptr %between, i64 %i\n"
+        "  store i32 %v, ptr %p4\n"
+        "  %p5 = getelementptr i8, ptr %odd, i64 2\n"
+        "  store i32 %v, ptr %p5\n"
+        "  %c = icmp eq i32 %v, 0\n"
+        "  %p6 = select i1 %c, ptr %chosen, ptr %out\n"
+        "  store i32 %v, ptr %chosen\n"
+        "  store i32 %v, ptr %p6\n"
+        "  store volatile i32 %v, ptr %volatile\n"
+        "  ret void\n"
+        "}\n";
+    static const struct {
+        const char *name;
+        uint32_t unit;
+    } expected[] = {{"indexed", 4}, {"bytes", 4}, {"cast", 4},   {"escapes", 0}, {"two.sizes", 0},
+                    {"between", 0}, {"odd", 0},   {"chosen", 0}, {"volatile", 0}};
+    struct parsed parsed;
+    parse(&parsed, text);
+    LLVMTargetDataRef sizes = LLVMGetModuleDataLayout(parsed.module);
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        LLVMValueRef array = value_named(parsed.function, expected[i].name);
+        if (sp_wg_interleave_unit(array, sizes) != expected[i].unit)
+            fail_msg("%s: not %u", expected[i].name, expected[i].unit);
+    }
+    assert_ptr_equal(sp_wg_address_root(value_named(parsed.function, "p3")),
+                     value_named(parsed.function, "cast"));
+    assert_null(sp_wg_address_root(value_named(parsed.function, "p6")));
+    discard(&parsed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +424,7 @@ int main(void)
         cmocka_unit_test(test_a_waiting_place_follows_a_divergent_barrier),
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_effects_of_instructions),
+        cmocka_unit_test(test_what_may_be_interleaved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 
 #include "compiler/cc/print.h"
 #include "compiler/cc/text.h"
+#include "compiler/cc/workgroup/interleave.h"
 #include "compiler/cc/workgroup/metadata.h"
 #include "compiler/cc/workgroup/prepare.h"
 #include "compiler/cpu_abi.h"
@@ -232,9 +233,10 @@ static void make_variables(struct emitter *e, const uint64_t *known)
         if (variable->kind == SP_WG_CONTEXT)
             e->arrays[v] =
                 make_array(e, context_type(e, variable->type), variable->item_offset, stack_items);
-        /* An address that is taken must lie where __sp_is_private finds it: in the context. */
+        /* An address that goes anywhere must lie where __sp_is_private finds it: in the context. */
         if (variable->kind == SP_WG_ARRAY)
-            e->arrays[v] = make_array(e, variable->type, variable->item_offset, 0);
+            e->arrays[v] = make_array(e, variable->type, variable->item_offset,
+                                      variable->unit ? stack_items : 0);
     }
     if (plan->counters)
         e->counters = make_array(e, e->i32, plan->counter_offset, stack_items);
@@ -338,11 +340,34 @@ static LLVMValueRef replace_call(struct emitter *e, LLVMValueRef call)
     return NULL;
 }
 
+static LLVMValueRef map_for_gep(void *data, LLVMValueRef value)
+{
+    return map_operand(data, value);
+}
+
+/* The unit of the interleaved array that an address lies in; 0 for other addresses. */
+static uint32_t unit_of(const struct emitter *e, LLVMValueRef address)
+{
+    LLVMValueRef root = sp_wg_address_root(address);
+    return root ? e->plan->variables[sp_wg_variable_index(e->plan, root)].unit : 0;
+}
+
+/* An address in an interleaved array: an element further is a round of work-items further. */
+static LLVMValueRef scaled_gep(struct emitter *e, LLVMValueRef gep)
+{
+    LLVMTargetDataRef sizes = LLVMGetModuleDataLayout(e->env->module);
+    LLVMValueRef bytes = sp_wg_gep_bytes(e->at, gep, sizes, map_for_gep, e);
+    bytes = LLVMBuildMul(e->at, bytes, e->capacity, "");
+    return LLVMBuildGEP2(e->at, e->i8, map_operand(e, LLVMGetOperand(gep, 0)), &bytes, 1, "");
+}
+
 static void copy_instruction(struct emitter *e, LLVMValueRef value)
 {
     if (LLVMIsAAllocaInst(value) || sp_ir_calls(value, SP_BARRIER_NAME))
         return;
     LLVMValueRef copy = LLVMIsACallInst(value) ? replace_call(e, value) : NULL;
+    if (LLVMIsAGetElementPtrInst(value) && unit_of(e, value))
+        copy = scaled_gep(e, value);
     if (!copy) {
         copy = LLVMInstructionClone(value);
         for (int i = 0; i < LLVMGetNumOperands(value); i++)
@@ -350,6 +375,10 @@ static void copy_instruction(struct emitter *e, LLVMValueRef value)
         LLVMInsertIntoBuilder(e->at, copy);
         if (LLVMIsALoadInst(copy) || LLVMIsAStoreInst(copy) || LLVMIsACallInst(copy))
             sp_wg_mark_access(e->context, copy, e->env->access_group);
+        bool load = LLVMIsALoadInst(value), store = LLVMIsAStoreInst(value);
+        uint32_t unit = load || store ? unit_of(e, LLVMGetOperand(value, load ? 0 : 1)) : 0;
+        if (unit)
+            LLVMSetAlignment(copy, unit);
     }
     sp_map_set(&e->values, value, copy);
 }
@@ -396,18 +425,6 @@ static void copy_block(struct emitter *e, uint32_t block)
     }
     LLVMBasicBlockRef second = path_to(e, to[1]);
     LLVMBuildCondBr(e->at, map_operand(e, LLVMGetCondition(end)), first, second);
-}
-
-static bool is_loaded(const struct sp_wg_region *region, uint32_t variable)
-{
-    return sp_bits_has(&region->exposed, variable) ||
-           (sp_bits_has(&region->written, variable) && sp_bits_has(&region->live_out, variable) &&
-            (region->masked || !sp_bits_has(&region->defined, variable)));
-}
-
-static bool is_stored(const struct sp_wg_region *region, uint32_t variable)
-{
-    return sp_bits_has(&region->written, variable) && sp_bits_has(&region->live_out, variable);
 }
 
 static LLVMValueRef context_element(const struct emitter *e, uint32_t variable)
@@ -502,12 +519,13 @@ static void begin_item(struct emitter *e, LLVMValueRef *uniform_before, LLVMBasi
     const struct sp_wg_plan *plan = e->plan;
     for (uint32_t v = 0; v < plan->num_variables; v++) {
         const struct sp_wg_variable *variable = &plan->variables[v];
-        if (variable->kind == SP_WG_CONTEXT && is_loaded(e->region, v))
+        if (variable->kind == SP_WG_CONTEXT && sp_wg_is_loaded(e->region, v))
             load_variable(e, v);
         if (uniform_before[v])
             LLVMBuildStore(e->at, uniform_before[v], e->work[v]);
         if (variable->kind == SP_WG_ARRAY) {
-            LLVMValueRef offset = LLVMBuildMul(e->at, e->index, number(e, variable->size), "");
+            uint64_t step = variable->unit ? variable->unit : variable->size;
+            LLVMValueRef offset = LLVMBuildMul(e->at, e->index, number(e, step), "");
             sp_map_set(&e->values, variable->alloca, byte_address(e, e->at, e->arrays[v], offset));
         }
     }
@@ -528,7 +546,7 @@ static void end_item(struct emitter *e)
 {
     LLVMPositionBuilderAtEnd(e->at, e->latch);
     for (uint32_t v = 0; v < e->plan->num_variables; v++)
-        if (e->plan->variables[v].kind == SP_WG_CONTEXT && is_stored(e->region, v))
+        if (e->plan->variables[v].kind == SP_WG_CONTEXT && sp_wg_is_stored(e->region, v))
             store_variable(e, v);
     if (!e->region->counts)
         return;

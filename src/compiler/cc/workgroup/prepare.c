@@ -85,11 +85,11 @@ struct remat {
     LLVMBuilderRef builder;
 };
 
-/* Whether the tree under `value` down to ids, arguments, constants and uniform values is small and
- * cheap. */
+/* Whether the tree under `value` down to ids, arguments, constants, addresses of private variables
+ * and uniform values is small and cheap. */
 static bool can_repeat(const struct remat *remat, LLVMValueRef value, unsigned *operations)
 {
-    if (!LLVMIsAInstruction(value))
+    if (!LLVMIsAInstruction(value) || LLVMIsAAllocaInst(value))
         return true;
     if (!sp_wg_is_divergent(remat->uniformity, value))
         return true;
@@ -103,7 +103,8 @@ static bool can_repeat(const struct remat *remat, LLVMValueRef value, unsigned *
 
 static LLVMValueRef repeat(const struct remat *remat, LLVMValueRef value)
 {
-    if (!LLVMIsAInstruction(value) || !sp_wg_is_divergent(remat->uniformity, value))
+    if (!LLVMIsAInstruction(value) || LLVMIsAAllocaInst(value) ||
+        !sp_wg_is_divergent(remat->uniformity, value))
         return value;
     LLVMValueRef copy = LLVMInstructionClone(value);
     for (int i = 0; i < LLVMGetNumOperands(value); i++)

@@ -4,6 +4,7 @@
 #include "compiler/cc/workgroup/regions.h"
 
 #include "compiler/cc/text.h"
+#include "compiler/cc/workgroup/interleave.h"
 
 #include <llvm-c/Target.h>
 #include <stdlib.h>
@@ -13,6 +14,18 @@
 uint32_t sp_wg_variable_index(const struct sp_wg_plan *plan, LLVMValueRef alloca)
 {
     return (uint32_t)(uintptr_t)sp_map_get(&plan->variable_of, alloca) - 1;
+}
+
+bool sp_wg_is_stored(const struct sp_wg_region *region, uint32_t variable)
+{
+    return sp_bits_has(&region->written, variable) && sp_bits_has(&region->live_out, variable);
+}
+
+bool sp_wg_is_loaded(const struct sp_wg_region *region, uint32_t variable)
+{
+    return sp_bits_has(&region->exposed, variable) ||
+           (sp_wg_is_stored(region, variable) &&
+            (region->masked || !sp_bits_has(&region->defined, variable)));
 }
 
 static void find_blocks(const struct sp_wg_plan *plan, struct sp_wg_region *region)
@@ -122,6 +135,9 @@ static void find_variables(struct sp_wg_plan *plan, LLVMTargetDataRef sizes)
                 .size = LLVMABISizeOfType(sizes, type),
                 .alignment = alignment ? alignment : LLVMABIAlignmentOfType(sizes, type),
             };
+            /* One after the other, work-items want their own arrays in one piece. */
+            if (variable->kind == SP_WG_ARRAY && plan->form != SP_WG_SCALAR)
+                variable->unit = sp_wg_interleave_unit(value, sizes);
             sp_map_set(&plan->variable_of, value, (void *)(uintptr_t)plan->num_variables);
         }
 }

@@ -18,6 +18,7 @@ struct sp_wg_variable {
     enum sp_wg_variable_kind kind;
     uint64_t size;        /* bytes in the context, for CONTEXT and ARRAY */
     uint32_t alignment;   /* of an ARRAY */
+    uint32_t unit;        /* bytes of an element of an interleaved ARRAY (interleave.h), or 0 */
     uint64_t item_offset; /* times the context's capacity: where its array starts */
 };
 
@@ -52,6 +53,11 @@ struct sp_wg_plan {
 
 void sp_wg_plan_init(struct sp_wg_plan *plan, LLVMValueRef kernel, enum sp_wg_form form);
 void sp_wg_plan_finish(struct sp_wg_plan *plan);
+
+/* Whether a work-item's turn in the region begins with loading a CONTEXT variable, and ends with
+ * storing it. */
+bool sp_wg_is_loaded(const struct sp_wg_region *region, uint32_t variable);
+bool sp_wg_is_stored(const struct sp_wg_region *region, uint32_t variable);
 
 /* The index of the variable that `alloca` is. */
 uint32_t sp_wg_variable_index(const struct sp_wg_plan *plan, LLVMValueRef alloca);
