@@ -236,7 +236,7 @@ static bool any_part(const char *filter, bool (*use)(const char *part, const voi
 
 static bool is_in_name(const char *part, const void *name)
 {
-    return strcasestr(name, part) != NULL;
+    return !strcmp(part, "all") || strcasestr(name, part) != NULL;
 }
 
 static bool is_unknown(const char *part, const void *unused)
