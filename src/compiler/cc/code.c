@@ -192,7 +192,7 @@ static void form_work_group(struct work *work, const struct kernel *kernel, LLVM
     result->context_item_bytes = 0;
     result->preferred_multiple = forming.env.vector_bits / 32;
     const uint64_t *known = size[0] ? size : NULL;
-    if (work->optimise) {
+    if (work->optimise && !sp_wg_vectors_lose(kernel->function)) {
         LLVMValueRef any = hidden(emit_form(&forming, SP_WG_SCALAR, "any", NULL));
         LLVMValueRef full = sp_wg_agreement_pays(kernel->function)
                                 ? emit_agreed(&forming, "full", known, any)

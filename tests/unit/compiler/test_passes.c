@@ -413,6 +413,56 @@ static void test_what_may_be_interleaved(void **state)
     discard(&parsed);
 }
 
+/* A loop over k from a start of its own, left when k reaches an end; %s is its work. */
+#define OWN_LOOP                                                                                   \
+    "define void @k(ptr %%p, ptr %%q) {\n"                                                         \
+    "  %%slot = alloca i64\n"                                                                      \
+    "  %%l = call i64 @__sp_local_id_0()\n"                                                        \
+    "  store i64 %%l, ptr %%slot\n"                                                                \
+    "  br label %%loop\n"                                                                          \
+    "loop:\n"                                                                                      \
+    "  %%k = load i64, ptr %%slot\n"                                                               \
+    "%s"                                                                                           \
+    "  %%next = add i64 %%k, 1\n"                                                                  \
+    "  store i64 %%next, ptr %%slot\n"                                                             \
+    "  %%more = icmp ult i64 %%next, 100\n"                                                        \
+    "  br i1 %%more, label %%loop, label %%end\n"                                                  \
+    "end:\n"                                                                                       \
+    "%s"                                                                                           \
+    "  ret void\n"                                                                                 \
+    "}\n"
+
+static void test_where_vectors_lose(void **state)
+{
+    (void)state;
+    static const char follow[] = "  %a = getelementptr float, ptr %p, i64 %k\n"
+                                 "  %x = load float, ptr %a\n";
+    static const char compute[] = "  %a = mul i64 %k, %k\n"
+                                  "  %b = xor i64 %a, 7\n"
+                                  "  %c = mul i64 %b, %k\n";
+    static const char both[] = "  %e = getelementptr float, ptr %p, i64 %k\n"
+                               "  %x = load float, ptr %e\n"
+                               "  %a = fmul float %x, %x\n"
+                               "  %b = fadd float %a, %x\n"
+                               "  %c = fmul float %b, %a\n";
+    static const struct {
+        const char *work, *end;
+        bool lose;
+    } expected[] = {{follow, "", true},
+                    {compute, "", false},
+                    {both, "", false},
+                    {follow, "  call void @__sp_barrier()\n  br label %last\nlast:\n", false}};
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        struct sp_cc_text text = {0};
+        struct parsed parsed;
+        sp_cc_text_format(&text, OWN_LOOP, expected[i].work, expected[i].end);
+        parse(&parsed, text.bytes);
+        assert_int_equal(sp_wg_vectors_lose(parsed.function), expected[i].lose);
+        discard(&parsed);
+        sp_cc_text_finish(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -425,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_effects_of_instructions),
         cmocka_unit_test(test_what_may_be_interleaved),
+        cmocka_unit_test(test_where_vectors_lose),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

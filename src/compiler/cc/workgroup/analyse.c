@@ -269,6 +269,82 @@ bool sp_wg_agreement_pays(LLVMValueRef kernel)
     return pays;
 }
 
+/* Accesses one by one that an operation on vectors makes up for: an access for each work-item under
+ * a mask costs some five times the access alone, an operation on a vector a tenth of as many scalar
+ * ones. */
+#define OPERATIONS_PER_ACCESS 3u
+
+/* Whether an address comes from what was loaded, from memory or a divergent variable: no
+ * neighbours. */
+static bool is_scattered(const struct sp_wg_uniformity *uniformity, LLVMValueRef value)
+{
+    if (!LLVMIsAInstruction(value) || LLVMIsAAllocaInst(value) ||
+        !sp_wg_is_divergent(uniformity, value))
+        return false;
+    if (LLVMIsALoadInst(value))
+        return true;
+    if (LLVMIsACallInst(value))
+        return false;
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        if (is_scattered(uniformity, LLVMGetOperand(value, (unsigned)i)))
+            return true;
+    return false;
+}
+
+static bool is_calculation(LLVMValueRef value)
+{
+    LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(value));
+    return LLVMIsABinaryOperator(value) || LLVMIsASelectInst(value) ||
+           (LLVMIsACallInst(value) && kind != LLVMVoidTypeKind);
+}
+
+/* Whether work-items may leave the loop at different times, and it contains no other. */
+static bool is_left_singly(const struct sp_wg_graph *graph,
+                           const struct sp_wg_uniformity *uniformity, uint32_t loop)
+{
+    bool left = false;
+    for (uint32_t l = 0; l < graph->num_loops; l++)
+        if (graph->loops[l].parent == loop)
+            return false;
+    SP_BITS_EACH(b, &graph->loops[loop].blocks)
+    for (int s = 0; s < 2 && sp_bits_has(&uniformity->branches, b); s++)
+        left |= !sp_bits_has(&graph->loops[loop].blocks, graph->successors[b][s]);
+    return left;
+}
+
+static bool loop_loses(const struct sp_wg_graph *graph, const struct sp_wg_uniformity *uniformity,
+                       uint32_t loop)
+{
+    unsigned scattered = 0, calculations = 0;
+    SP_BITS_EACH(b, &graph->loops[loop].blocks)
+    for (LLVMValueRef value = LLVMGetFirstInstruction(graph->blocks[b]); value;
+         value = LLVMGetNextInstruction(value)) {
+        bool load = LLVMIsALoadInst(value), store = LLVMIsAStoreInst(value);
+        LLVMValueRef address = load || store ? LLVMGetOperand(value, load ? 0 : 1) : NULL;
+        if (address)
+            scattered += is_scattered(uniformity, address);
+        else
+            calculations += is_calculation(value) && sp_wg_is_divergent(uniformity, value);
+    }
+    return scattered && calculations < OPERATIONS_PER_ACCESS * scattered;
+}
+
+bool sp_wg_vectors_lose(LLVMValueRef kernel)
+{
+    struct sp_wg_graph graph;
+    struct sp_wg_uniformity uniformity;
+    bool lose = false, barrier = false;
+    sp_wg_graph_init(&graph, kernel);
+    sp_wg_uniformity_init(&uniformity, &graph, NULL, false);
+    for (uint32_t b = 0; b < graph.num_blocks; b++)
+        barrier |= sp_wg_ends_with_barrier(graph.blocks[b]);
+    for (uint32_t l = 0; l < graph.num_loops && !barrier; l++)
+        lose |= is_left_singly(&graph, &uniformity, l) && loop_loses(&graph, &uniformity, l);
+    sp_wg_uniformity_finish(&uniformity, &graph);
+    sp_wg_graph_finish(&graph);
+    return lose;
+}
+
 void sp_wg_analysis_finish(struct sp_wg_analysis *analysis)
 {
     sp_wg_uniformity_finish(&analysis->uniformity, &analysis->graph);

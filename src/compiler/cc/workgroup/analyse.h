@@ -31,6 +31,12 @@ void sp_wg_analysis_init(struct sp_wg_analysis *analysis, LLVMValueRef kernel,
  * "if (id >= n) return") deserves code of its own: the branch is divergent, a loop lies under it,
  * and to ask the question first changes nothing. */
 bool sp_wg_agreement_pays(LLVMValueRef kernel);
+
+/* True where work-items are faster one after the other: a loop that each leaves at its own time,
+ * without barriers, does little but follow indices that it loads or counts itself, as with rows of
+ * a sparse matrix. `kernel` is prepared. */
+bool sp_wg_vectors_lose(LLVMValueRef kernel);
+
 void sp_wg_analysis_finish(struct sp_wg_analysis *analysis);
 
 #endif
