@@ -73,8 +73,7 @@ void bench_host_rows(void);
 
 /* Rows of the kernels that `filter` chooses: NULL or "all" for all, or parts of names with commas
  * between them. On the platform of `bench`, or as C with OpenMP if that is NULL. `cpu_time`: from
- * the processor time of the best repetition, not the median on the clock. False: a result was
- * wrong, which was said. */
+ * processor time, not the clock. False: a result was wrong, which was said. */
 bool bench_cases(struct bench *bench, const char *filter, bool cpu_time);
 
 /* Whether each part of the filter is part of a kernel's name; says on standard error which is not.

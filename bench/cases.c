@@ -144,14 +144,6 @@ static double now(void)
     return ((double)t.tv_sec + (double)t.tv_nsec * 1e-9) / (double)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* The time of one run, from those of several, which are sorted. Other work only adds to processor
- * time. */
-static double time_of(double *times)
-{
-    double median = bench_median(times, REPEATS);
-    return counts_processors ? times[0] : median;
-}
-
 static void print_row(const struct bench_case *c, double seconds, bool is_right)
 {
     bool less_is_better = c->unit[strlen(c->unit) - 1] == '-';
@@ -182,7 +174,7 @@ static bool run_on_platform(struct bench *bench, const struct bench_case *c)
     map(&run);
     bool is_right = c->check(run.memory);
     unmap(&run);
-    print_row(c, time_of(times), is_right);
+    print_row(c, bench_median(times, REPEATS), is_right);
     for (int k = 0; k < MAX_KERNELS && run.kernels[k].kernel; k++)
         clReleaseKernel(run.kernels[k].kernel);
     for (int i = 0; i < BENCH_MAX_MEMORY && c->bytes[i]; i++)
@@ -213,7 +205,7 @@ static bool run_as_c(const struct bench_case *c)
             times[r] = now() - start;
     }
     bool is_right = c->check(memory);
-    print_row(c, time_of(times), is_right);
+    print_row(c, bench_median(times, REPEATS), is_right);
     for (int i = 0; i < BENCH_MAX_MEMORY; i++)
         free(memory[i]);
     return is_right;
