@@ -39,7 +39,7 @@
  * addresses the members by offset: append only, with a new ABI version. */
 struct sp_cpu_launch {
     uint32_t work_dim;           /* 1 to 3 */
-    uint32_t reserved;           /* 0 */
+    uint32_t reserved;           /* 0, which compiled code relies on */
     uint64_t global_offset[3];   /* unused dimensions: 0 */
     uint64_t global_size[3];     /* work-items; unused dimensions: 1 */
     uint64_t local_size[3];      /* work-items of a full group (get_enqueued_local_size) */

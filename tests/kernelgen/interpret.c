@@ -356,8 +356,8 @@ static enum status loop(struct item *item, const struct statement *s)
 
 static enum status cycle(struct item *item, const struct statement *s)
 {
-    bool skips = scalar(item, s->kids[0]) != 0;
     *counter(item, s) = 0;
+    bool skips = scalar(item, s->kids[0]) != 0;
     for (;;) {
         enum status status = skips ? GO_ON : run_list(item, s->bodies[0]);
         if (status == GO_ON)

@@ -697,4 +697,308 @@ KERNEL(arrays_of_bytes)
     out[GID * 4] = u.words[v & 3];
     out[GID * 4 + 1] = c[v & 15];
     out[GID * 4 + 2] = c[n & 15];
+
+/* Every width, with lanes moved, chosen and written one at a time across a barrier. */
+#define WIDTH_STEP(type, width)                                                                    \
+    {                                                                                              \
+        type##width v = (type##width)((type)in[GID]);                                              \
+        v.s1 += (type)LID;                                                                         \
+        SYNC;                                                                                      \
+        tmp[LID] = (int)v.s0;                                                                      \
+        SYNC;                                                                                      \
+        v *= (type##width)((type)(tmp[LSIZE - 1 - LID] & 7));                                      \
+        if (in[GID] & 1)                                                                           \
+            v.s01 = v.s10;                                                                         \
+        for (int i = 0; i < (in[GID] & 3); i++)                                                    \
+            v += (type##width)((type)i);                                                           \
+        h = h * 31 + (int)v.s0;                                                                    \
+        h = h * 31 + (int)v.s1;                                                                    \
+    }
+KERNEL(every_width)
+{
+    int h = 0;
+    WIDTH_STEP(int, 2)
+    WIDTH_STEP(short, 3)
+    WIDTH_STEP(float, 4)
+    out[GID * 4] = h;
+    h = 0;
+    WIDTH_STEP(ulong, 8)
+    WIDTH_STEP(uchar, 16)
+    out[GID * 4 + 1] = h;
+}
+
+KERNEL(whole_vectors)
+{
+    int16 a = (int16)(in[GID]);
+    int8 b = (int8)(LID, 1, 2, 3, 4, 5, 6, 7);
+    a.sfedcba98 = b;
+    SYNC;
+    long3 c = convert_long3(a.s2f4) << 33;
+    uchar8 d = convert_uchar8(b * in[GID]);
+    private char16 stored[2];
+    vstore16(convert_char16(a), 0, (private char *)stored);
+    stored[1] = stored[0].s0123456789abcdef;
+    SYNC;
+    a = select(a, a.sf0e1d2c3b4a59687, (int16)(b, b) > (int16)(LID & 7));
+    stored[in[GID] & 1].s5 = (char)LID;
+    out[GID * 4] = a.s0 + a.s7 * 3 + a.sf * 5;
+    out[GID * 4 + 1] = (int)(c.x >> 33) + (int)(c.z >> 35);
+    out[GID * 4 + 2] = d.s1 + d.s7 * 256;
+    out[GID * 4 + 3] = stored[0].s5 * 1000 + stored[1].s5 + stored[1].sf;
+}
+
+KERNEL(goto_over_barriers)
+{
+    int l = LID, v = in[GID];
+    for (uint k = 0; k < n; k++) {
+        tmp[l] = v;
+        SYNC;
+        v += tmp[(l + 1) % LSIZE];
+        for (uint j = 0; j < 3; j++) {
+            SYNC;
+            if (k + j == 4)
+                goto out_of_both;
+            tmp[l] = v ^ (int)j;
+            SYNC;
+            v -= tmp[(l + 2) % LSIZE];
+            if (j == 1)
+                goto next;
+        }
+        v = -v;
+    next:
+        SYNC;
+    }
+    v *= 3;
+out_of_both:
+    SYNC;
+    tmp[l] = v;
+    SYNC;
+    out[GID * 4] = tmp[LSIZE - 1 - l];
+}
+
+KERNEL(switch_in_barrier_loop)
+{
+    int l = LID, v = in[GID];
+    for (uint k = 0; k < n + 2; k++) {
+        switch (k & 3) {
+        case 0:
+            SYNC;
+            tmp[l] = v;
+            SYNC;
+            break;
+        case 1:
+            if (v & 1)
+                v += 3;
+            else
+                for (int i = 0; i < (v & 3); i++)
+                    v += i;
+            continue;
+        case 2:
+            v += tmp[(l + 1) % LSIZE]; /* fall through */
+        default:
+            SYNC;
+            tmp[l] = v + (int)k;
+            SYNC;
+            v ^= tmp[LSIZE - 1 - l];
+        }
+        SYNC;
+    }
+    out[GID * 4] = v;
+}
+
+KERNEL(returns_in_loops)
+{
+    int v = in[GID] & 63;
+    tmp[LID] = v;
+    SYNC;
+    out[GID * 4] = v;
+    for (int i = 0; i < 8; i++) {
+        for (int j = 0; j <= i; j++) {
+            v += tmp[(LID + j) % LSIZE] & 3;
+            if (v > 80) {
+                out[GID * 4 + 1] = i * 8 + j;
+                return;
+            }
+        }
+        if ((v & 7) == 3)
+            return;
+        out[GID * 4 + 2] = v;
+    }
+    out[GID * 4 + 3] = v;
+}
+
+/* What looks as if it differed and does not: all work-items come to the barriers. */
+KERNEL(barrier_under_equal_data)
+{
+    int v = in[GID], l = LID, rounds = 0;
+    tmp[l] = (int)n;
+    SYNC;
+    int same = tmp[(l * 7 + 3) % LSIZE];
+    SYNC;
+    if (same > 1) {
+        for (int k = 0; k < same; k++) {
+            tmp[l] = v;
+            SYNC;
+            if (tmp[l] & 1)
+                v += 5;
+            if (same == 5 && k == 3)
+                break;
+            v += tmp[LSIZE - 1 - l];
+            SYNC;
+            rounds++;
+        }
+    }
+    SYNC;
+    tmp[l] = v;
+    SYNC;
+    out[GID * 4] = tmp[(l + 1) % LSIZE];
+    out[GID * 4 + 1] = rounds;
+}
+
+struct wide {
+    char c;
+    long l[2];
+    float4 f;
+    struct pair p;
+};
+
+KERNEL(private_structs_of_vectors)
+{
+    struct wide a = {1, {2, in[GID]}, (float4)(1, 2, 3, (float)LID), {4, 5, 6, {7, 8, 9}}}, b = a;
+    struct wide many[2] = {a, b};
+    for (int i = 0; i < (in[GID] & 3); i++)
+        many[i & 1].p.d[i] += many[(i + 1) & 1].p.a;
+    SYNC;
+    tmp[LID] = many[1].p.d[1];
+    SYNC;
+    struct wide *one = in[GID] & 1 ? &many[0] : &b;
+    one->f.yx = one->f.xw;
+    one->l[LID & 1] += tmp[LSIZE - 1 - LID];
+    a = *one;
+    SYNC;
+    out[GID * 4] = (int)(a.f.x * 8 + a.f.y + b.f.w);
+    out[GID * 4 + 1] = (int)(a.l[0] + a.l[1] * 3 + many[0].l[0]);
+    out[GID * 4 + 2] = many[0].p.d[0] + many[1].p.d[1] * 5 + many[0].p.d[2] * 9;
+}
+
+KERNEL(divergent_local_atomics)
+{
+    local uint cells[8];
+    for (int i = LID; i < 8; i += LSIZE)
+        cells[i] = i == 1 || i == 4 ? 0xffffffffu : 0;
+    SYNC;
+    for (int i = 0; i < (in[GID] & 3); i++) {
+        atomic_add(&cells[0], (uint)(in[GID] + i));
+        if (in[GID] & 4)
+            atomic_and(&cells[1], ~(1u << (i + (LID & 15))));
+        else
+            atomic_or(&cells[2], 1u << (LID & 31));
+    }
+    if (in[GID] & 8) {
+        atomic_xor(&cells[3], (uint)in[GID] * 77u);
+        atomic_min(&cells[4], (uint)in[GID]);
+    }
+    SYNC;
+    out[GID * 4] = (int)(cells[0] + cells[3]);
+    out[GID * 4 + 1] = (int)cells[1];
+    out[GID * 4 + 2] = (int)cells[2];
+    out[GID * 4 + 3] = (int)cells[4];
+}
+
+KERNEL(collectives_in_loops)
+{
+    long sum = 0;
+    uint most = 0;
+    for (uint k = 0; k < n; k++) {
+        uint v = (uint)in[GID] ^ k;
+        sum += work_group_scan_exclusive_add((long)v);
+        if (k & 1)
+            most = work_group_reduce_max(v + most);
+        else if (work_group_all(v < 200u))
+            sum -= work_group_broadcast(v, k % get_local_size(0), 0, 0);
+        sum += work_group_scan_inclusive_min((int)v);
+    }
+    out[GID * 4] = (int)sum;
+    out[GID * 4 + 1] = (int)most;
+}
+
+KERNEL(uniform_nest_under_divergence)
+{
+    int v = in[GID], r = 0;
+    if (v & 2)
+        for (uint i = 0; i < n; i++)
+            for (uint j = 0; j < i; j++) {
+                r += (int)(i * j) + v;
+                for (int k = 0; k < (v & 3) && r < 5000; k++)
+                    r ^= k + (int)j;
+            }
+    else
+        do {
+            r -= v & 15;
+            v--;
+        } while (v > 3 && (v & 7));
+    SYNC;
+    out[GID * 4] = r;
+    out[GID * 4 + 1] = v;
+}
+
+KERNEL(irreducible_nested_in_loop)
+{
+    int v = in[GID] & 31, r = 0;
+    for (uint k = 0; k < n; k++) {
+        int fuel = 0;
+        tmp[LID] = v;
+        SYNC;
+        v = tmp[(LID + 1) % LSIZE];
+        SYNC;
+        if (v & 1)
+            goto middle;
+    top:
+        r += 5;
+    middle:
+        r = r * 3 + v;
+        if (++fuel < 4 && (r & 3) == 1)
+            goto top;
+        if (fuel < 6 && (r & 3) == 2)
+            goto middle;
+        if (n == 5 && k == 4)
+            break;
+    }
+    out[GID * 4] = r;
+    out[GID * 4 + 1] = v;
+}
+
+/* Quotients that are the same for all, needed by some, and part of an address: the first of a
+ * vector of work-items needs none. */
+KERNEL(some_divide)
+{
+    int x = 0, y = 0, v = in[GID];
+    if (LID % 8 == 5)
+        x = in[5 % (n + 3)];
+    tmp[LID] = v;
+    SYNC;
+    for (int i = 0; i < (v & 3); i++)
+        if (LID & 2)
+            y += tmp[(int)(n * 7) % LSIZE] + tmp[(n / 2u + 9u) % (uint)LSIZE];
+    for (int i = 0; i < 16; i++)
+        if (in[i] & 1)
+            y ^= in[(1000 / ((int)n + v % 2)) & 31] + i;
+    out[GID * 4] = x;
+    out[GID * 4 + 1] = y;
+}
+
+KERNEL(uniform_loop_of_divergent_loops)
+{
+    int v = in[GID], r = 0;
+    uint u = n;
+    for (uint k = 0; k < n; k++) {
+        if (v & 1)
+            for (int i = 0; i < (v & 3); i++)
+                r += i + v;
+        u = u * 3 + k;
+        r ^= (int)u;
+        v = v / 2 + 1;
+    }
+    out[GID * 4] = r;
+    out[GID * 4 + 1] = (int)u;
 }

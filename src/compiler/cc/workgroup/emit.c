@@ -2,8 +2,7 @@
  *
  *   entry      sizes, arguments and bases of context arrays; one alloca for each variable
  *   region     for each, a loop nest over z, y, x around a copy of its blocks; x is innermost
- *   after      which region is next: the only exit, the one that all work-items chose, or the
- * lowest counter
+ *   after      which region is next: the only exit, the one all chose, or the lowest counter's
  *
  * In a loop body a context variable is loaded into its alloca first and stored back last, on every
  * path, so that the accesses are plain and the alloca becomes a register. A uniform variable has
@@ -14,6 +13,7 @@
 #include "compiler/cc/print.h"
 #include "compiler/cc/text.h"
 #include "compiler/cc/workgroup/interleave.h"
+#include "compiler/cc/workgroup/masked.h"
 #include "compiler/cc/workgroup/metadata.h"
 #include "compiler/cc/workgroup/prepare.h"
 #include "compiler/cpu_abi.h"
@@ -38,8 +38,7 @@
 #define MODEST_OFFSET (UINT64_C(1) << 29)
 #define MAX_LOCAL_SIZE 1024u /* SP_MAX_WORK_GROUP_SIZE (docs/compiler-contract.md) */
 
-/* Below so many work-items in x, loops over them cost more than vectors gain (with a size not known
- * to the compiler: half of the narrowest vectors would be empty). */
+/* Work-items in x below which loops over them cost more than vectors gain, with no known size. */
 #define LEAST_VECTOR_SIZE 8u
 
 struct emitter {
@@ -61,12 +60,12 @@ struct emitter {
     LLVMValueRef next;     /* alloca: the number of the region that a work-item goes to */
     LLVMValueRef least;    /* alloca: the lowest of these */
     LLVMBasicBlockRef *starts; /* by region; the last is the function's end */
+    LLVMValueRef zero;         /* at run time; LLVM does not know */
     const struct sp_wg_region *region;
     LLVMBasicBlockRef latch;  /* of the x loop of the current region */
     LLVMValueRef local_id[3]; /* in the current region */
     LLVMValueRef index;       /* of the work-item in context arrays */
-    struct sp_map
-        values; /* instruction, or block, of the kernel to its copy in the current region */
+    struct sp_map values;     /* instruction, or block, to its copy in the current region */
 };
 
 static LLVMValueRef number(const struct emitter *e, uint64_t value)
@@ -142,6 +141,7 @@ static void load_sizes(struct emitter *e, const uint64_t *known)
     bool modest = e->plan->form != SP_WG_SCALAR;
     LLVMValueRef items = number(e, 1);
     e->work_dim = LAUNCH_FIELD(e, e->i32, work_dim);
+    e->zero = LLVMBuildZExt(e->entry, LAUNCH_FIELD(e, e->i32, reserved), e->i64, "");
     e->local_bytes = LAUNCH_FIELD(e, e->i64, local_bytes);
     for (int d = 0; d < 3; d++) {
         e->global_offset[d] = LAUNCH_FIELD(e, e->i64, global_offset[d]);
@@ -418,13 +418,16 @@ static void copy_block(struct emitter *e, uint32_t block)
     for (LLVMValueRef value = LLVMGetFirstInstruction(graph->blocks[block]); value != end;
          value = LLVMGetNextInstruction(value))
         copy_instruction(e, value);
+    if (e->plan->form != SP_WG_SCALAR && sp_wg_is_skipped(e->plan, e->region, block))
+        sp_wg_vary_divisors(graph->blocks[block], &e->values, e->local_id[0], e->zero);
     LLVMBasicBlockRef first = path_to(e, to[0]);
-    if (to[0] == SP_WG_NONE || to[1] == SP_WG_NONE) {
-        LLVMBuildBr(e->at, first);
-        return;
-    }
-    LLVMBasicBlockRef second = path_to(e, to[1]);
-    LLVMBuildCondBr(e->at, map_operand(e, LLVMGetCondition(end)), first, second);
+    bool parts = to[0] != SP_WG_NONE && to[1] != SP_WG_NONE;
+    LLVMBasicBlockRef second = parts ? path_to(e, to[1]) : NULL;
+    LLVMValueRef condition = parts ? map_operand(e, LLVMGetCondition(end)) : NULL;
+    LLVMValueRef branch =
+        parts ? LLVMBuildCondBr(e->at, condition, first, second) : LLVMBuildBr(e->at, first);
+    if (sp_wg_ends_dividing_loop(e->plan, block))
+        sp_wg_mark_plain_loop(e->context, branch);
 }
 
 static LLVMValueRef context_element(const struct emitter *e, uint32_t variable)
@@ -454,8 +457,7 @@ static void store_variable(struct emitter *e, uint32_t v)
                       e->env->access_group);
 }
 
-/* One loop of the nest: its header with the id of dimension d, its latch, and the block behind it.
- */
+/* The loops of the nest: header with the id of dimension d, and latch; and the block behind. */
 struct nest {
     LLVMBasicBlockRef header[3], latch[3], after;
     LLVMValueRef id[3];
