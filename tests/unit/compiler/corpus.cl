@@ -697,6 +697,7 @@ KERNEL(arrays_of_bytes)
     out[GID * 4] = u.words[v & 3];
     out[GID * 4 + 1] = c[v & 15];
     out[GID * 4 + 2] = c[n & 15];
+}
 
 /* Every width, with lanes moved, chosen and written one at a time across a barrier. */
 #define WIDTH_STEP(type, width)                                                                    \
