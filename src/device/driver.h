@@ -60,6 +60,8 @@ struct sp_work {
     enum sp_work_kind kind;
     bool timed;         /* fill in start_ns and end_ns */
     const void *stream; /* works of one queue share it; see sp_device_ops.wait */
+    uint32_t life;      /* own memory only: the life of the device (sp_device.life) that it is for, in another of which it
+                           fails; 0: any */
     union {
         struct {
             struct sp_code_kernel *kernel;
@@ -214,9 +216,12 @@ struct sp_device {
     struct sp_device_info info;
     struct sp_device *root; /* itself, or the device that it is a part of */
     uint32_t agent;         /* whose memory it works in: 0 the host's, else its own */
+    /* Own memory only: which life it is in, from 1. It changes with a death, before `lost` is called; a
+     * driver that never loses a device leaves it at 0. */
+    atomic_uint life;
     /* Own memory only, set by the runtime before the first work: called once each time that the
-     * device's process has died, before any of its works is finished with -EIO. From its return on
-     * the device accepts works again, with nothing bound and all memory of it gone. */
+     * device's process has died, before any of its works is finished with -EIO. Works for the new life
+     * are accepted from then on; in it nothing is bound, and all memory of it is gone. */
     void (*lost)(struct sp_device *device, const char *reason);
     /* Set before `lost` where a kernel's access was the reason: the address (else 0), and the kernel's name. */
     struct {

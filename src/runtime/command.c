@@ -28,9 +28,9 @@
 /* long16 arguments in an argument block (OpenCL C 3.0, 6.3.5). */
 #define EXTRA_ALIGN 128u
 
-/* Beside its wait list a command waits for at most one earlier command: the queue's last, or its
- * last barrier. */
-#define QUEUE_DEPENDENCIES 1u
+/* Beside its wait list a command waits for at most one earlier command, the queue's last or its last barrier; and once more
+ * for the last where it was to follow that on the device and failed before. */
+#define QUEUE_DEPENDENCIES 2u
 
 /* Commands that became ready and are not started yet, in order. */
 struct ending {
@@ -57,9 +57,18 @@ static void settle_one(struct ending *ending, struct sp_command *command)
         push_ready(ending, command);
 }
 
+/* It follows nobody any more. */
+static void drop_before(struct sp_command *command)
+{
+    if (command->before)
+        sp_object_unreference(&command->before->event.object);
+    command->before = NULL;
+}
+
 static void destroy_command(struct sp_object *object)
 {
     struct sp_command *command = (struct sp_command *)object;
+    drop_before(command);
     sp_coherence_end(&command->coherence, false);
     for (unsigned i = 0; i < command->num_uses; i++)
         sp_object_unreference(command->uses[i]);
@@ -201,9 +210,12 @@ static struct sp_command *append_to_queue(struct sp_command *command)
     pthread_mutex_lock(&queue->lock);
     command->sequence = queue->next_sequence++;
     if (!(queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)) {
+        if (queue->last && is_streamed_behind(command, queue->last)) {
+            command->before = queue->last;
+            sp_object_reference(&queue->last->event.object);
+        }
         if (queue->last)
-            depend(command, &queue->last->event,
-                   is_streamed_behind(command, queue->last) ? queue->last : NULL, false);
+            depend(command, &queue->last->event, command->before, false);
         dropped = queue->last;
         queue->last = command;
         sp_object_reference(&command->event.object);
@@ -441,12 +453,27 @@ static void release_streamed(struct ending *ending, struct sp_command *command)
     sp_dependents_settle(ending, released, CL_COMPLETE);
 }
 
+/* Ends a command that its device never got. In its queue the end of one command stands for the end of all before it, so it
+ * waits for that of the one which it was to follow. */
+static void fail_command(struct ending *ending, struct sp_command *command, cl_int status)
+{
+    if (!command->before) {
+        complete_command(ending, command, status);
+        return;
+    }
+    command->stage = SP_COMMAND_FAILED;
+    command->failure = status;
+    atomic_store_explicit(&command->waiting_for, 1, memory_order_relaxed);
+    depend(command, &command->before->event, NULL, false);
+    settle_one(ending, command);
+}
+
 /* All that it waits for has ended, and what it uses is current. */
 static void start_work(struct ending *ending, struct sp_command *command)
 {
     int error = atomic_load_explicit(&command->coherence.error, memory_order_relaxed);
     if (error) {
-        complete_command(ending, command, status_of_errno(error));
+        fail_command(ending, command, status_of_errno(error));
         return;
     }
     if (!command->has_work) {
@@ -464,15 +491,13 @@ static void start_work(struct ending *ending, struct sp_command *command)
         device->ops->submit(device, &command->work);
         return;
     }
-    if (!sp_coherence_is_bound(&command->coherence)) {
-        complete_command(ending, command, CL_OUT_OF_RESOURCES);
-        return;
-    }
+    command->work.life = command->coherence.life;
     if (sp_check_is_on && command->work.kind == SP_WORK_KERNEL)
         sp_check_declare(&command->coherence, device, &command->work);
     sp_object_reference(&command->event.object); /* it may have ended before submit returns */
     device->ops->submit(device, &command->work);
     release_streamed(ending, command);
+    drop_before(command);
     sp_object_unreference(&command->event.object);
 }
 
@@ -489,7 +514,8 @@ static void ranges_ready(struct sp_coherence *coherence)
         READY_GOES_ON)
         return;
     struct ending ending = {0};
-    start_work(&ending, command);
+    command->stage = SP_COMMAND_CURRENT;
+    push_ready(&ending, command);
     start_ready(&ending);
 }
 
@@ -524,25 +550,49 @@ static bool begin_ranges(struct sp_command *command)
            BEGIN_GOES_ON;
 }
 
-/* Starts or ends all that became ready, and what becomes ready by that. */
+/* Takes a command up where it is. */
+static void go_on(struct ending *ending, struct sp_command *command)
+{
+    if (command->stage == SP_COMMAND_FAILED) {
+        complete_command(ending, command, command->failure);
+        return;
+    }
+    if (command->stage == SP_COMMAND_CURRENT) {
+        start_work(ending, command);
+        return;
+    }
+    if (atomic_load_explicit(&command->dependency_error, memory_order_relaxed)) {
+        fail_command(ending, command, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+        return;
+    }
+    if (command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE)
+        command->event.submit_ns = sp_time_ns();
+    sp_event_advance(&command->event, CL_SUBMITTED);
+    if (begin_ranges(command))
+        start_work(ending, command);
+}
+
+/* Starts or ends all that became ready, and what becomes ready by that. What becomes ready beneath a call of such a loop (the
+ * end of a command leaves room for another, whose end leaves room for a third) is left to that loop. */
 static void start_ready(struct ending *ending)
 {
+    static _Thread_local struct ending *running;
+    if (!ending->first)
+        return;
+    if (running) {
+        *(running->last ? &running->last->next_ready : &running->first) = ending->first;
+        running->last = ending->last;
+        return;
+    }
+    running = ending;
     while (ending->first) {
         struct sp_command *command = ending->first;
         ending->first = command->next_ready;
         if (!ending->first)
             ending->last = NULL;
-
-        if (atomic_load_explicit(&command->dependency_error, memory_order_relaxed)) {
-            complete_command(ending, command, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-            continue;
-        }
-        if (command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE)
-            command->event.submit_ns = sp_time_ns();
-        sp_event_advance(&command->event, CL_SUBMITTED);
-        if (begin_ranges(command))
-            start_work(ending, command);
+        go_on(ending, command);
     }
+    running = NULL;
 }
 
 void sp_dependents_start(struct sp_dependency *dependents, cl_int status)

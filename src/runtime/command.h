@@ -24,6 +24,12 @@ struct sp_dependency {
     bool is_until_submitted; /* the submission is enough: both run in order on one device */
 };
 
+enum sp_command_stage {
+    SP_COMMAND_READY,   /* all that it waits for has ended, or is submitted in front of it */
+    SP_COMMAND_CURRENT, /* and what it uses is current */
+    SP_COMMAND_FAILED,  /* it was not submitted, and the one in front of it has ended */
+};
+
 struct sp_command {
     struct _cl_event event;      /* first: a cl_event of a command is the command */
     struct sp_work work;
@@ -50,6 +56,9 @@ struct sp_command {
     const void *site;              /* likewise: where it was enqueued */
     atomic_int begin_state;        /* who goes on once all ranges are current: see command.c */
     bool is_submitted;             /* under the event's lock: its device will run it in order */
+    struct sp_command *before;     /* the one that it is streamed behind, with a reference, until it is submitted */
+    enum sp_command_stage stage;   /* how far it is when it is taken up next */
+    cl_int failure;                /* at SP_COMMAND_FAILED */
     atomic_uint waiting_for;     /* what has not ended of all it waits for, plus one while it is enqueued */
     atomic_int dependency_error; /* nonzero: an event of its wait list ended in error */
     bool waits_for_head;         /* counts in waiting_for until it is the first pending one */

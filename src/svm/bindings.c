@@ -18,7 +18,7 @@ struct agent {
     struct sp_device *device; /* NULL: no such agent */
     uint64_t used_bytes;      /* private backings */
     struct sp_binding *newest, *oldest;
-    atomic_uint deaths;
+    uint32_t life;    /* of the device: what is bound is bound in this one */
     unsigned pinning; /* commands that have pins */
     struct sp_coherence *first_waiting, *last_waiting; /* for room, in order */
 };
@@ -43,6 +43,13 @@ struct sp_device *sp_agent_device(uint32_t agent)
     return bindings.agents[agent].device;
 }
 
+uint32_t sp_agent_life(uint32_t agent)
+{
+    return bindings.agents[agent].device
+               ? atomic_load_explicit(&bindings.agents[agent].device->life, memory_order_relaxed)
+               : 0;
+}
+
 void sp_agent_submit(uint32_t agent, struct sp_work *work)
 {
     struct sp_device *device = sp_agent_device(agent);
@@ -52,6 +59,7 @@ void sp_agent_submit(uint32_t agent, struct sp_work *work)
 void sp_bindings_add_agent(struct sp_device *device)
 {
     bindings.agents[device->agent].device = device;
+    bindings.agents[device->agent].life = atomic_load_explicit(&device->life, memory_order_relaxed);
 }
 
 /* --- One binding ------------------------------------------------------------------------------------ */
@@ -124,6 +132,7 @@ void sp_binding_take_off(struct sp_binding *binding)
     binding->unbind.range.start = (uintptr_t)binding->span->start;
     binding->unbind.range.bytes = span_bytes(binding->span);
     binding->unbind.finished = unbind_finished;
+    binding->unbind.life = bindings.agents[binding->agent].life;
     unlink_binding(binding);
     sp_agent_submit(binding->agent, &binding->unbind); /* its reference was the lists' */
 }
@@ -140,8 +149,8 @@ void sp_bindings_forget(uint32_t number)
 {
     struct agent *agent = &bindings.agents[number];
     sp_bindings_lock();
-    /* Relaxed: a command that reads the old number is submitted before the device accepts works again, and fails. */
-    atomic_fetch_add_explicit(&agent->deaths, 1, memory_order_relaxed);
+    /* Relaxed: it was changed by this thread. Works of whoever read the number before are for the life that ended, and fail. */
+    agent->life = atomic_load_explicit(&agent->device->life, memory_order_relaxed);
     while (agent->newest) {
         struct sp_binding *binding = agent->newest;
         unlink_binding(binding);
@@ -211,6 +220,7 @@ static int bind_span(struct sp_span *span, uint32_t number, bool is_home,
     binding->bind.range.bytes = span_bytes(span);
     binding->bind.range.is_home = is_home;
     binding->bind.finished = bind_finished;
+    binding->bind.life = agent->life;
     sp_agent_submit(number, &binding->bind);
     *bound = binding;
     return 0;
@@ -289,8 +299,7 @@ static int pin_range(struct sp_range_use *range, uint32_t number)
 /* All or nothing. A kernel may follow pointers to any region of the home path, so all of them are bound. */
 static int pin_ranges(struct sp_coherence *coherence)
 {
-    coherence->deaths = atomic_load_explicit(&bindings.agents[coherence->agent].deaths,
-                                             memory_order_relaxed);
+    coherence->life = bindings.agents[coherence->agent].life;
     int error = sp_arena_for_each_new_home(coherence->arena, bind_home, coherence->agent);
     for (unsigned i = 0; !error && i < coherence->count; i++)
         sp_path_decide(coherence->ranges[i].region, coherence->agent, coherence->is_migration);
@@ -301,12 +310,6 @@ static int pin_ranges(struct sp_coherence *coherence)
     else
         bindings.agents[coherence->agent].pinning += coherence->count > 0;
     return error;
-}
-
-bool sp_coherence_is_bound(const struct sp_coherence *coherence)
-{
-    return coherence->deaths == atomic_load_explicit(&bindings.agents[coherence->agent].deaths,
-                                                     memory_order_relaxed);
 }
 
 /* Whether something will end that makes room: another command, or a copy. */

@@ -55,7 +55,7 @@ struct sp_coherence {
     struct sp_arena *arena;
     struct sp_coherence *next_waiting;
     int pin_error;
-    unsigned deaths; /* of the agent, before its ranges were bound */
+    uint32_t life; /* of the agent's device: the one that its ranges are bound in */
     /* Called exactly once after begin, when all is current or `error` says why not. No lock is held. */
     void (*ready)(struct sp_coherence *coherence);
 };
@@ -69,9 +69,6 @@ int sp_coherence_touch(struct sp_coherence *coherence, struct sp_arena *arena, c
  * an agent that is a device, copies that it makes itself may still be under way: its works come
  * after them. */
 void sp_coherence_begin(struct sp_coherence *coherence, struct sp_arena *arena, uint32_t agent);
-
-/* Whether what was bound at the begin still is: not so when the device died in between. */
-bool sp_coherence_is_bound(const struct sp_coherence *coherence);
 
 /* Begins to move what the command will read to `agent`, which is a device, ahead of its start: where there is room, and
  * nobody is going to change it. Before sp_coherence_begin, which then finds it there. */

@@ -1,8 +1,8 @@
 /* What the parts of the coherence layer know of each other: coherence.c (the uses of a command),
  * bindings.c (spans on agents), copies.c (transfers under way), path.c (which path a region is on for now).
  *
- * Calls go coherence -> bindings -> path, and all of them to copies. The locks and their order are those of
- * coherence.h.
+ * Uses go down from coherence to bindings to path, and all of them start copies; what ends tells those above that wait for it
+ * (sp_coherence_settle, sp_coherence_pinned, sp_bindings_retry), with no lock held. The locks and their order are those of coherence.h.
  */
 #ifndef SP_SVM_COHERENCE_INTERNAL_H
 #define SP_SVM_COHERENCE_INTERNAL_H
@@ -39,7 +39,7 @@ struct sp_copy {
     uint64_t first, end;
     uint32_t source, destination, executor; /* agents */
     uint64_t start_ns;                      /* when it was asked for; with the trace only */
-    const char *reason;                     /* "use", "prefetch", "eviction" or "path" */
+    const char *reason;                     /* "use", "prefetch", "eviction", "path" or "way through the host" */
     struct sp_waiter *waiters;
 };
 
@@ -96,6 +96,9 @@ struct sp_binding {
 
 /* The device of an agent, or NULL. */
 struct sp_device *sp_agent_device(uint32_t agent);
+
+/* The life that the agent's device is in. */
+uint32_t sp_agent_life(uint32_t agent);
 
 /* Hands a work to the agent's device. */
 void sp_agent_submit(uint32_t agent, struct sp_work *work);

@@ -135,6 +135,9 @@ void sp_copies_start(struct sp_supply *supply, struct sp_region *region,
         copy->work.range.source = transfer->source;
         copy->work.range.destination = transfer->destination;
         copy->work.finished = copy_finished;
+        copy->work.life = coherence && copy->executor == coherence->agent
+                              ? coherence->life
+                              : sp_agent_life(copy->executor);
         copy->next = region->copies;
         copy->link = &region->copies;
         if (copy->next)

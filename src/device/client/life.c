@@ -518,6 +518,8 @@ static void close_rings(struct client_device *device, enum end end, int error, c
     describe_death(device, end, error, reason);
     pthread_mutex_lock(&device->lock);
     device->state = CLIENT_LOSING;
+    /* Relaxed: works are compared with it under the lock. */
+    atomic_fetch_add_explicit(&device->device.life, 1, memory_order_relaxed);
     pthread_cond_broadcast(&device->moved);
     pthread_mutex_unlock(&device->lock);
     pthread_mutex_unlock(&device->claim);
@@ -537,8 +539,13 @@ static void fail_works(struct client_device *device, bool is_last)
             sp_client_finish_locked(device, *place, -EIO);
         *place = NULL;
     }
+    struct work_list kept = {0}; /* those that came for the next life */
     while ((work = work_list_take(&device->pending)))
-        sp_client_finish_locked(device, work, -EIO);
+        if (work->life && work->life == device->device.life && !is_last)
+            work_list_append(&kept, work);
+        else
+            sp_client_finish_locked(device, work, -EIO);
+    device->pending = kept;
     device->state = is_last ? CLIENT_DEAD : CLIENT_STARTING;
     pthread_cond_broadcast(&device->moved);
     pthread_mutex_unlock(&device->lock);
@@ -671,6 +678,7 @@ void sp_client_init(struct client_device *device)
     pthread_mutex_init(&device->socket_lock, NULL);
     pthread_cond_init(&device->moved, NULL);
     device->in_flight.first = device->in_flight.next = 1; /* 0 stands for none */
+    atomic_init(&device->device.life, 1);
     device->wake = device->socket = device->pidfd = device->memory_file = -1;
 }
 

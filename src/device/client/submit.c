@@ -281,7 +281,7 @@ void sp_client_submit(struct sp_device *given, struct sp_work *work)
 
     pthread_mutex_lock(&device->lock);
     device->was_used = true;
-    if (device->state == CLIENT_DEAD) {
+    if (device->state == CLIENT_DEAD || (work->life && work->life != given->life)) {
         sp_client_finish_locked(device, work, -EIO);
         is_due = true;
     } else if (device->state == CLIENT_RUNNING && !device->pending.first) {
