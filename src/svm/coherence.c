@@ -86,12 +86,22 @@ static void trace_acquire(const struct sp_coherence *coherence, const struct sp_
                      (unsigned long long)moved, (void *)range->region->start);
 }
 
+static bool overlap(uint64_t first, uint64_t end, const struct sp_range_use *range)
+{
+    return first < range->end && range->first < end;
+}
+
 /* --- Distances ------------------------------------------------------------------------------------ */
 
-/* Towards the host the source makes the copy, and every device reaches the host. */
+/* Towards the host the source makes the copy, and every device reaches the host. What is on its way to an agent of the range
+ * (data; may be NULL) is not there yet, so that is no source. */
 static uint32_t distance(void *data, uint32_t source, uint32_t destination)
 {
-    (void)data;
+    const struct sp_range_use *range = data;
+    const struct sp_copy *copy = range ? range->region->copies : NULL;
+    for (; copy; copy = copy->next)
+        if (copy->destination == source && overlap(copy->first, copy->end, range))
+            return SP_OUT_OF_REACH;
     struct sp_device *device = sp_agent_device(destination);
     if (destination == SP_AGENT_HOST || !device->ops->distance)
         return 0;
@@ -123,11 +133,6 @@ static int fetch_to_host(struct sp_supply *supply, struct sp_coherence *coherenc
 
 /* --- Acquiring ------------------------------------------------------------------------------------ */
 
-static bool overlap(uint64_t first, uint64_t end, const struct sp_range_use *range)
-{
-    return first < range->end && range->first < end;
-}
-
 /* What an acquire may have to wait for: copies under way, and commands that overwrite. With the region's lock held. */
 static size_t count_waits(const struct sp_region *region)
 {
@@ -140,13 +145,17 @@ static size_t count_waits(const struct sp_region *region)
     return count;
 }
 
-/* Waits for copies under way that overlap the range. */
+/* Waits for copies under way that overlap the range and concern the memory that the use is of, or, with for_sources, that
+ * bring something to anybody. */
 static bool wait_for_copies(struct sp_supply *supply, struct sp_coherence *coherence,
-                            const struct sp_range_use *range)
+                            const struct sp_range_use *range, bool for_sources)
 {
     bool is_blocked = false;
+    uint32_t agent = sp_span_is_at_home(range->region->span) ? SP_AGENT_HOST : coherence->agent;
     for (struct sp_copy *copy = range->region->copies; copy; copy = copy->next) {
-        if (!sp_copy_must_end_before(copy, coherence) || !overlap(copy->first, copy->end, range))
+        if (!sp_copy_must_end_before(copy, coherence) ||
+            !overlap(copy->first, copy->end, range) ||
+            !(for_sources || sp_copy_concerns(copy, agent, range->access)))
             continue;
         is_blocked = true;
         sp_supply_wait(supply, &copy->waiters, coherence);
@@ -202,17 +211,22 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
         is_needed ? sp_directory_runs_in(&region->directory, range->first, range->end) : 0;
     int error = sp_supply_fill(&supply, most, most + count_waits(region));
     if (!error)
-        *is_blocked = wait_for_copies(&supply, coherence, range);
+        *is_blocked = wait_for_copies(&supply, coherence, range, false);
     if (!error && is_needed && !*is_blocked) {
         enum overwriting found = find_overwriting(&supply, coherence, range);
         *is_blocked = found == MUST_WAIT;
         is_needed = found == NOT_OVERWRITTEN;
     }
+    uint64_t first = range->first, end = range->end;
+    if (!error && !*is_blocked && is_needed && region->copies &&
+        sp_directory_out_of_reach(&region->directory, &first, &end, coherence->agent, distance,
+                                  range))
+        *is_blocked = wait_for_copies(&supply, coherence, range, true);
     if (!error && !*is_blocked && is_needed && coherence->agent != SP_AGENT_HOST)
         error = fetch_to_host(&supply, coherence, range, is_blocked);
     if (!error && !*is_blocked && is_needed)
         error = sp_directory_acquire(&region->directory, range->first, range->end,
-                                     coherence->agent, SP_ACCESS_READ, distance, NULL, &transfers);
+                                     coherence->agent, SP_ACCESS_READ, distance, range, &transfers);
     if (!error && !*is_blocked) {
         if (sp_trace_is_on)
             trace_acquire(coherence, range, &transfers);

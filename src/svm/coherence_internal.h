@@ -62,6 +62,10 @@ void sp_supply_wait(struct sp_supply *supply, struct sp_waiter **waiters,
  * death of another device. */
 bool sp_copy_must_end_before(const struct sp_copy *copy, const struct sp_coherence *coherence);
 
+/* Whether a copy under way touches the memory of `agent` so that a use of the same range may not begin beside it: it brings
+ * something there, or takes from there what the use is going to change. */
+bool sp_copy_concerns(const struct sp_copy *copy, uint32_t agent, enum sp_access access);
+
 /* Starts what the directory asked for. With the region's lock held. `coherence` (may be NULL) waits for
  * those copies that must end before it. */
 void sp_copies_start(struct sp_supply *supply, struct sp_region *region,

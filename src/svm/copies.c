@@ -112,6 +112,11 @@ bool sp_copy_must_end_before(const struct sp_copy *copy, const struct sp_coheren
            (copy->source != SP_AGENT_HOST && copy->source != coherence->agent);
 }
 
+bool sp_copy_concerns(const struct sp_copy *copy, uint32_t agent, enum sp_access access)
+{
+    return copy->destination == agent || (copy->source == agent && access != SP_ACCESS_READ);
+}
+
 void sp_copies_start(struct sp_supply *supply, struct sp_region *region,
                      const struct sp_transfers *transfers, const char *reason,
                      struct sp_coherence *coherence)
@@ -159,14 +164,6 @@ bool sp_copies_are_read_by_others(const struct sp_region *region, uint32_t agent
     return false;
 }
 
-static bool is_held(const struct sp_region *region, uint64_t offset)
-{
-    for (uint32_t agent = 0; agent < SP_MAX_AGENTS; agent++)
-        if (sp_directory_state(&region->directory, offset, agent) != SP_INVALID)
-            return true;
-    return false;
-}
-
 void sp_copies_cancel(struct sp_region *region, uint32_t agent,
                       void (*lost)(void *data, uint64_t first, uint64_t end), void *data)
 {
@@ -174,9 +171,14 @@ void sp_copies_cancel(struct sp_region *region, uint32_t agent,
         if (copy->source != agent)
             continue;
         forget_arrival(copy);
-        /* An eviction had taken it from the agent already. */
-        if (!is_held(region, copy->first))
-            lost(data, copy->first, copy->end);
+        /* An eviction had taken it from the agent already, but for what that has read back since: this is found in the
+         * directory. */
+        uint64_t first = copy->first, end = copy->end;
+        while (sp_directory_unheld(&region->directory, &first, &end)) {
+            lost(data, first, end);
+            first = end;
+            end = copy->end;
+        }
     }
 }
 

@@ -537,12 +537,44 @@ bool sp_directory_is_current(const struct sp_directory *directory, uint64_t firs
     return true;
 }
 
-static bool is_out_of_reach(uint64_t states, uint32_t agent, sp_distance *distance, void *data)
+/* Whether the states of a run have what is looked for. */
+struct search {
+    bool (*is_found)(const struct search *search, uint64_t states);
+    uint32_t agent;
+    sp_distance *distance;
+    void *data;
+};
+
+/* The next part of [*first, *end) whose runs have it: true, and its ends. */
+static bool find_part(const struct sp_directory *directory, uint64_t *first, uint64_t *end,
+                      const struct search *search)
 {
-    if (!read_needs_transfer(states, agent))
+    const struct sp_run *runs = const_runs_of(directory);
+    assert(*first <= *end && *end <= directory->bytes);
+    if (*first == *end)
+        return false;
+    uint32_t i = find_run(directory, *first);
+    while (i < directory->count && runs[i].first < *end &&
+           !search->is_found(search, runs[i].states))
+        i++;
+    if (i == directory->count || runs[i].first >= *end)
+        return false;
+    if (runs[i].first > *first)
+        *first = runs[i].first;
+    while (i < directory->count && runs[i].first < *end && search->is_found(search, runs[i].states))
+        i++;
+    if (i < directory->count && runs[i].first < *end)
+        *end = runs[i].first;
+    return true;
+}
+
+static bool is_out_of_reach(const struct search *search, uint64_t states)
+{
+    if (!read_needs_transfer(states, search->agent))
         return false;
     for (uint64_t holders = holders_of(states); holders; holders &= holders - 1)
-        if (distance(data, lowest_agent(holders), agent) != SP_OUT_OF_REACH)
+        if (search->distance(search->data, lowest_agent(holders), search->agent) !=
+            SP_OUT_OF_REACH)
             return false;
     return true;
 }
@@ -550,24 +582,21 @@ static bool is_out_of_reach(uint64_t states, uint32_t agent, sp_distance *distan
 bool sp_directory_out_of_reach(const struct sp_directory *directory, uint64_t *first, uint64_t *end,
                                uint32_t agent, sp_distance *distance, void *data)
 {
-    const struct sp_run *runs = const_runs_of(directory);
-    assert(*first <= *end && *end <= directory->bytes && agent < SP_MAX_AGENTS);
-    if (*first == *end)
-        return false;
-    uint32_t i = find_run(directory, *first);
-    while (i < directory->count && runs[i].first < *end &&
-           !is_out_of_reach(runs[i].states, agent, distance, data))
-        i++;
-    if (i == directory->count || runs[i].first >= *end)
-        return false;
-    if (runs[i].first > *first)
-        *first = runs[i].first;
-    while (i < directory->count && runs[i].first < *end &&
-           is_out_of_reach(runs[i].states, agent, distance, data))
-        i++;
-    if (i < directory->count && runs[i].first < *end)
-        *end = runs[i].first;
-    return true;
+    const struct search search = {is_out_of_reach, agent, distance, data};
+    assert(agent < SP_MAX_AGENTS);
+    return find_part(directory, first, end, &search);
+}
+
+static bool is_unheld(const struct search *search, uint64_t states)
+{
+    (void)search;
+    return !states;
+}
+
+bool sp_directory_unheld(const struct sp_directory *directory, uint64_t *first, uint64_t *end)
+{
+    const struct search search = {.is_found = is_unheld};
+    return find_part(directory, first, end, &search);
 }
 
 size_t sp_directory_runs_in(const struct sp_directory *directory, uint64_t first, uint64_t end)

@@ -118,6 +118,9 @@ bool sp_directory_is_current(const struct sp_directory *directory, uint64_t firs
 bool sp_directory_out_of_reach(const struct sp_directory *directory, uint64_t *first, uint64_t *end,
                                uint32_t agent, sp_distance *distance, void *data);
 
+/* The next part of [*first, *end) that nobody has: true, and its ends. */
+bool sp_directory_unheld(const struct sp_directory *directory, uint64_t *first, uint64_t *end);
+
 /* How many runs [first, end) touches: no acquire of it asks for more transfers. */
 size_t sp_directory_runs_in(const struct sp_directory *directory, uint64_t first, uint64_t end);
 

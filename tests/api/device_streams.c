@@ -9,11 +9,15 @@ static const char source[] =
     "kernel void add(global uint *p, uint value) { p[get_global_id(0)] += value; }\n"
     "kernel void copy(global const uint *from, global uint *to) {\n"
     "    to[get_global_id(0)] = from[get_global_id(0)];\n"
+    "}\n"
+    "kernel void wait_for_flag(global atomic_uint *flag, global uint *p) {\n"
+    "    while (!atomic_load_explicit(flag, memory_order_acquire, memory_scope_all_svm_devices)) {}\n"
+    "    p[0] = 42;\n"
     "}\n";
 
 static cl_context context;
 static cl_command_queue queues[3];
-static cl_kernel add, copy;
+static cl_kernel add, copy, wait_for_flag;
 
 static void set_up(void)
 {
@@ -35,6 +39,8 @@ static void set_up(void)
     add = clCreateKernel(program, "add", &error);
     REQUIRE_CL(error);
     copy = clCreateKernel(program, "copy", &error);
+    REQUIRE_CL(error);
+    wait_for_flag = clCreateKernel(program, "wait_for_flag", &error);
     REQUIRE_CL(error);
     clReleaseProgram(program);
 }
@@ -191,6 +197,104 @@ static void what_never_fits_is_an_error(void)
     clSVMFree(context, to);
 }
 
+/* A kernel that runs until the flag is set. */
+static cl_event enqueue_wait(cl_command_queue queue, cl_uint *flag, cl_uint *p)
+{
+    cl_event event;
+    size_t one = 1;
+    __atomic_store_n(flag, 0, __ATOMIC_SEQ_CST);
+    CHECK_CL(clSetKernelArgSVMPointer(wait_for_flag, 0, flag), CL_SUCCESS);
+    CHECK_CL(clSetKernelArgSVMPointer(wait_for_flag, 1, p), CL_SUCCESS);
+    CHECK_CL(clEnqueueNDRangeKernel(queue, wait_for_flag, 1, NULL, &one, NULL, 0, NULL, &event),
+             CL_SUCCESS);
+    return event;
+}
+
+static cl_uint *new_flag(void)
+{
+    cl_uint *flag = clSVMAlloc(
+        context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER | CL_MEM_SVM_ATOMICS, 64, 0);
+    REQUIRE(flag);
+    return flag;
+}
+
+static cl_int status_of(cl_event event)
+{
+    cl_int status = 0;
+    CHECK_CL(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL),
+             CL_SUCCESS);
+    return status;
+}
+
+/* In an in-order queue, the end of one command says that all before it have ended: also of one that could not
+ * even begin, because what it waited for failed. */
+static void what_failed_ends_behind_what_is_before_it(void)
+{
+    cl_int error;
+    cl_uint *flag = new_flag(), *p = clSVMAlloc(context, CL_MEM_READ_WRITE, BYTES, 0);
+    REQUIRE(p);
+    enqueue_fill(1, p, 0, COUNT, 7);
+    CHECK_CL(clFinish(queues[1]), CL_SUCCESS);
+    cl_event user = clCreateUserEvent(context, &error), running, failed;
+    REQUIRE_CL(error);
+    running = enqueue_wait(queues[1], flag, p);
+    size_t count = 1;
+    cl_uint one = 1;
+    CHECK_CL(clSetKernelArgSVMPointer(add, 0, p), CL_SUCCESS);
+    CHECK_CL(clSetKernelArg(add, 1, sizeof one, &one), CL_SUCCESS);
+    CHECK_CL(clEnqueueNDRangeKernel(queues[1], add, 1, NULL, &count, NULL, 1, &user, &failed),
+             CL_SUCCESS);
+    CHECK_CL(clSetUserEventStatus(user, -1), CL_SUCCESS);
+    CHECK(status_of(failed) > CL_COMPLETE);
+    __atomic_store_n(flag, 1, __ATOMIC_SEQ_CST);
+    clFinish(queues[1]);
+    CHECK(status_of(running) == CL_COMPLETE);
+    CHECK(status_of(failed) == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+    CHECK_CL(clEnqueueSVMMap(queues[1], CL_TRUE, CL_MAP_READ, p, BYTES, 0, NULL, NULL), CL_SUCCESS);
+    CHECK(p[0] == 42);
+    CHECK_CL(clEnqueueSVMUnmap(queues[1], p, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clFinish(queues[1]), CL_SUCCESS);
+    clReleaseEvent(user);
+    clReleaseEvent(running);
+    clReleaseEvent(failed);
+    clSVMFree(context, flag);
+    clSVMFree(context, p);
+}
+
+/* Thousands of commands that wait for room, each of which leaves room for the next when it ends: no recursion. */
+static void a_long_line_waits_for_room(void)
+{
+    enum { LINE = 30000, LARGE = 12 << 20 };
+    static const cl_queue_properties out_of_order[] = {
+        CL_QUEUE_PROPERTIES, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0};
+    cl_int error;
+    cl_device_id device;
+    CHECK_CL(clGetCommandQueueInfo(queues[1], CL_QUEUE_DEVICE, sizeof device, &device, NULL),
+             CL_SUCCESS);
+    cl_command_queue queue =
+        clCreateCommandQueueWithProperties(context, device, out_of_order, &error);
+    REQUIRE_CL(error);
+    cl_uint *flag = new_flag();
+    void *regions[3];
+    for (int i = 0; i < 3; i++) {
+        regions[i] = clSVMAlloc(context, CL_MEM_READ_WRITE, LARGE, 0);
+        REQUIRE(regions[i]);
+    }
+    cl_event running = enqueue_wait(queue, flag, regions[0]); /* and nothing else has room */
+    for (int i = 0; i < LINE; i++) {
+        const void *pointer = regions[1 + i % 2];
+        REQUIRE_CL(clEnqueueSVMMigrateMem(queue, 1, &pointer, NULL, 0, 0, NULL, NULL));
+    }
+    __atomic_store_n(flag, 1, __ATOMIC_SEQ_CST);
+    CHECK_CL(clFinish(queue), CL_SUCCESS);
+    CHECK(status_of(running) == CL_COMPLETE);
+    clReleaseEvent(running);
+    clReleaseCommandQueue(queue);
+    clSVMFree(context, flag);
+    for (int i = 0; i < 3; i++)
+        clSVMFree(context, regions[i]);
+}
+
 int main(void)
 {
     setenv("SAMEPAGE_DEVICES", "cpu,virtual:2,mem=16M", 1);
@@ -198,8 +302,11 @@ int main(void)
     random_streams_agree_with_a_model();
     a_stream_over_more_than_fits();
     what_never_fits_is_an_error();
+    what_failed_ends_behind_what_is_before_it();
+    a_long_line_waits_for_room();
     clReleaseKernel(add);
     clReleaseKernel(copy);
+    clReleaseKernel(wait_for_flag);
     for (int i = 0; i < 3; i++)
         clReleaseCommandQueue(queues[i]);
     clReleaseContext(context);

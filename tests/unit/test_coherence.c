@@ -24,7 +24,7 @@ struct fake {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct sp_work *first, *last;
-    bool is_dead; /* works fail */
+    bool is_dead; /* works fail, as do always those for another life */
     uint64_t copied_bytes;
     unsigned binds, unbinds;
 };
@@ -85,7 +85,7 @@ static void *fake_thread(void *argument)
         fake->first = work->driver.next;
         if (!fake->first)
             fake->last = NULL;
-        bool is_dead = fake->is_dead;
+        bool is_dead = fake->is_dead || (work->life && work->life != fake->device.life);
         pthread_mutex_unlock(&fake->lock);
         work->finished(work, is_dead ? -EIO : run(fake, work));
     }
@@ -132,6 +132,7 @@ static int set_up(void **state)
             return -1;
         pthread_mutex_init(&fake->lock, NULL);
         pthread_cond_init(&fake->changed, NULL);
+        atomic_init(&fake->device.life, 1);
         sp_coherence_add_agent(&fake->device);
         if (pthread_create(&fake->thread, NULL, fake_thread, fake))
             return -1;
@@ -426,6 +427,131 @@ static void a_death_loses_only_what_it_alone_held(void **state)
     sp_arena_destroy(arena);
 }
 
+/* --- Commands that begin while something is under way --- */
+
+/* Keeps a device busy until it is let go. */
+static struct sp_gate stall_entered, stall_left;
+static struct sp_work stall_work;
+
+static void stall(void *argument)
+{
+    (void)argument;
+    sp_gate_open(&stall_entered);
+    sp_gate_wait(&stall_left);
+}
+
+static void ignore_finished(struct sp_work *work, int error)
+{
+    (void)work;
+    (void)error;
+}
+
+static void stall_device(int i)
+{
+    sp_gate_init(&stall_entered);
+    sp_gate_init(&stall_left);
+    stall_work = (struct sp_work){
+        .kind = SP_WORK_CALL, .call.function = stall, .finished = ignore_finished};
+    fake_submit(&fakes[i].device, &stall_work);
+    sp_gate_wait(&stall_entered);
+}
+
+static void begin_use(struct sp_arena *arena, struct use *use, uint32_t agent,
+                      enum sp_access access)
+{
+    sp_gate_init(&use->ready);
+    use->coherence.ready = use_ready;
+    assert_int_equal(
+        sp_coherence_touch(&use->coherence, arena, use->start, use->bytes, access), 0);
+    sp_coherence_begin(&use->coherence, arena, agent);
+}
+
+/* While an eviction is on its way, the device reads a part of it again, and dies: each byte is told once. */
+static void lose_in_part(uint64_t read_again)
+{
+    enum { BYTES = 2 << 20, LARGE = LIMIT_GRANULES * SP_GRANULE_BYTES };
+    static const struct sp_loss_reports reports = {check_reason, count_loss, ignore_end};
+    struct sp_arena *arena = new_arena();
+    unsigned char *start = sp_arena_alloc(arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    struct use evictor = {.start = sp_arena_alloc(arena, LARGE, 0, 0, SP_PATH_PRIVATE),
+                          .bytes = LARGE};
+    struct use again = {.start = start + read_again, .bytes = BYTES / 2};
+    write_value(arena, 1, start, BYTES, 8);
+    stall_device(0);
+    begin_use(arena, &evictor, 1, SP_ACCESS_DISCARD);
+    sp_gate_wait(&evictor.ready);
+    sp_coherence_end(&evictor.coherence, false);
+    begin_use(arena, &again, 1, SP_ACCESS_READ);
+    sp_gate_wait(&again.ready);
+    lost_bytes = 0;
+    sp_coherence_set_loss_reports(&reports);
+    fakes[0].device.life++;
+    fakes[0].device.lost(&fakes[0].device, "a test");
+    sp_coherence_set_loss_reports(NULL);
+    assert_int_equal(lost_bytes, BYTES);
+    sp_coherence_end(&again.coherence, false);
+    sp_gate_open(&stall_left);
+    sp_arena_destroy(arena);
+}
+
+static void what_is_lost_on_its_way_is_told_once(void **state)
+{
+    (void)state;
+    lose_in_part(0);
+    lose_in_part(1 << 20);
+}
+
+static void readers_do_not_wait_for_each_other(void **state)
+{
+    (void)state;
+    enum { BYTES = 4 << 20 };
+    struct sp_arena *arena = new_arena();
+    struct use uses[3], writer;
+    unsigned char *start = sp_arena_alloc(arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    write_value(arena, 0, start, BYTES, 3);
+    stall_device(0); /* its copy stays on its way */
+    for (int i = 0; i < 3; i++) {
+        uses[i] = (struct use){.start = start, .bytes = BYTES};
+        begin_use(arena, &uses[i], (uint32_t)(i + 1) % 3, SP_ACCESS_READ);
+        sp_gate_wait(&uses[i].ready);
+    }
+    /* Who changes what a copy is taken from does wait. */
+    writer = (struct use){.start = start, .bytes = BYTES};
+    begin_use(arena, &writer, 0, SP_ACCESS_READ_WRITE);
+    assert_false(sp_gate_is_open(&writer.ready));
+    sp_gate_open(&stall_left);
+    sp_gate_wait(&writer.ready);
+    for (int i = 0; i < 3; i++)
+        sp_coherence_end(&uses[i].coherence, true);
+    sp_coherence_end(&writer.coherence, true);
+    sp_arena_destroy(arena);
+}
+
+static struct sp_arena *dying_arena;
+static unsigned char *dying_start;
+
+static void use_while_dying(struct sp_device *device)
+{
+    write_value(dying_arena, device->agent, dying_start, 4096, 5);
+}
+
+static void a_use_during_a_death_is_bound_in_the_next_life(void **state)
+{
+    (void)state;
+    static const struct sp_loss_reports reports = {check_reason, count_loss, use_while_dying};
+    dying_arena = new_arena();
+    dying_start = sp_arena_alloc(dying_arena, 4 << 20, 0, 0, SP_PATH_PRIVATE);
+    write_value(dying_arena, 1, dying_start, 4096, 4);
+    unsigned binds = fakes[0].binds;
+    sp_coherence_set_loss_reports(&reports);
+    fakes[0].device.life++;
+    fakes[0].device.lost(&fakes[0].device, "a test");
+    sp_coherence_set_loss_reports(NULL);
+    read_value(dying_arena, 1, dying_start, 4096, 5);
+    assert_int_equal(fakes[0].binds - binds, 1);
+    sp_arena_destroy(dying_arena);
+}
+
 static void a_copy_that_fails_is_an_error_and_no_stale_data(void **state)
 {
     (void)state;
@@ -536,6 +662,9 @@ int main(void)
         cmocka_unit_test(what_is_out_of_reach_comes_by_way_of_the_host),
         cmocka_unit_test(more_than_fits_at_once_is_an_error),
         cmocka_unit_test(a_death_loses_only_what_it_alone_held),
+        cmocka_unit_test(what_is_lost_on_its_way_is_told_once),
+        cmocka_unit_test(readers_do_not_wait_for_each_other),
+        cmocka_unit_test(a_use_during_a_death_is_bound_in_the_next_life),
         cmocka_unit_test(a_copy_that_fails_is_an_error_and_no_stale_data),
         cmocka_unit_test(a_freed_region_lasts_until_its_last_use),
         cmocka_unit_test(two_threads_never_see_stale_bytes),
