@@ -331,6 +331,15 @@ static struct statement *assignment(struct generator *g, const struct scope *sco
     if (variable->count > 1)
         s->kids[0] = make(g, scalar_int, false, chance(g, 50) ? 1 : 2);
     s->kids[1] = make(g, type, variable->uniform, 3);
+    /* A value that counts how often it is written, for what runs more or less often than it
+     * should. */
+    if (variable->uniform && chance(g, 60)) {
+        struct expression *sum = new_expression(g, ADD, type, true);
+        sum->kids[0] = new_expression(g, VARIABLE, type, true);
+        sum->kids[0]->which = s->which;
+        sum->kids[1] = s->kids[1];
+        s->kids[1] = sum;
+    }
     return s;
 }
 

@@ -3,6 +3,7 @@
 #include "compiler/cc/layout.h"
 #include "compiler/cc/module.h"
 #include "compiler/cc/workgroup/interleave.h"
+#include "compiler/cc/workgroup/masked.h"
 #include "compiler/cc/workgroup/prepare.h"
 #include "compiler/cc/workgroup/regions.h"
 #include "compiler/kernel_info.h"
@@ -301,6 +302,50 @@ static void test_a_waiting_place_follows_a_divergent_barrier(void **state)
     discard(&parsed);
 }
 
+/* A division that some work-items skip, and one of a loop, are known; the rest are left alone. */
+static void test_skipped_divisions_vary(void **state)
+{
+    struct parsed parsed;
+    struct sp_wg_plan plan;
+    struct sp_map copies = {0};
+    (void)state;
+    parse(&parsed, "define void @k(ptr addrspace(1) %p, i64 %n, i32 %m) {\n"
+                   "entry:\n"
+                   "  %l = call i64 @__sp_local_id_0()\n"
+                   "  %always = udiv i64 7, %n\n"
+                   "  %c = icmp ult i64 %l, %always\n"
+                   "  br i1 %c, label %then, label %join\n"
+                   "then:\n"
+                   "  %some = urem i32 5, %m\n"
+                   "  %fixed = sdiv i32 %some, 3\n"
+                   "  store i32 %fixed, ptr addrspace(1) %p\n"
+                   "  br label %join\n"
+                   "join:\n"
+                   "  ret void\n}\n");
+    assert_null(sp_wg_prepare(parsed.module, NULL));
+    sp_wg_plan_init(&plan, parsed.function, SP_WG_VECTOR);
+    const struct sp_wg_graph *graph = &plan.analysis.graph;
+    uint32_t then = block_named(graph, "then");
+    assert_true(sp_wg_is_skipped(&plan, &plan.regions[0], then));
+    assert_false(sp_wg_is_skipped(&plan, &plan.regions[0], 0));
+    assert_false(sp_wg_is_skipped(&plan, &plan.regions[0], block_named(graph, "join")));
+    LLVMValueRef some = value_named(parsed.function, "some");
+    LLVMValueRef fixed = value_named(parsed.function, "fixed");
+    LLVMValueRef divisor = LLVMGetOperand(some, 1), n = LLVMGetParam(parsed.function, 1);
+    assert_true(sp_wg_may_trap(some));
+    assert_false(sp_wg_may_trap(fixed));
+    sp_map_set(&copies, some, some);
+    sp_map_set(&copies, fixed, fixed);
+    sp_wg_vary_divisors(graph->blocks[then], &copies, n, n);
+    assert_int_equal(LLVMGetInstructionOpcode(LLVMGetOperand(some, 1)), LLVMXor);
+    assert_ptr_equal(LLVMGetOperand(LLVMGetOperand(some, 1), 0), divisor);
+    assert_true(LLVMIsAConstantInt(LLVMGetOperand(fixed, 1)));
+    assert_false(sp_cc_module_is_broken(parsed.module, "here", &parsed.log));
+    sp_map_finish(&copies);
+    sp_wg_plan_finish(&plan);
+    discard(&parsed);
+}
+
 static void test_layout(void **state)
 {
     struct parsed parsed;
@@ -472,6 +517,7 @@ int main(void)
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_a_loop_of_few_is_not_cut),
         cmocka_unit_test(test_a_waiting_place_follows_a_divergent_barrier),
+        cmocka_unit_test(test_skipped_divisions_vary),
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_effects_of_instructions),
         cmocka_unit_test(test_what_may_be_interleaved),
