@@ -7,7 +7,7 @@
 #   bin/samepage
 #   lib/samepage/              what `cmake --install` puts there
 #   lib/samepage/toolchain/    clang, lld and OpenCL's headers, and the libraries of all programs but glibc's
-#   lib/loader/libOpenCL.so.1  for machines without a loader
+#   lib/loader/libOpenCL.so.1  a loader that reads OCL_ICD_VENDORS
 set -euo pipefail
 
 build=$1 output=$2
@@ -66,9 +66,8 @@ quoted() { printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"; }
 printf 'export OCL_ICD_VENDORS=%s\n' "$(quoted "$vendors")"
 printf 'unset OCL_ICD_FILENAMES\n'
 printf 'export PATH=%s:"$PATH"\n' "$(quoted "$top/bin")"
-if ! { ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null | grep -q 'libOpenCL\.so\.1'; then
-    printf 'export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\n' "$(quoted "$top/lib/loader")"
-fi
+# Some loaders (the one of NVIDIA's toolkit, for instance) read no vendor folder but their own.
+printf 'export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\n' "$(quoted "$top/lib/loader")"
 END
 chmod +x "$top/env"
 
