@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <spawn.h>
 #include <stdio.h>
-#include <string.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

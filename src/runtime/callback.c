@@ -24,9 +24,18 @@ static struct sp_callback_job *take_all(void)
     return jobs;
 }
 
+/* Initial-exec: as in device/cpu/pool.c. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) bool is_callback_thread;
+
+bool sp_callback_is_this_thread(void)
+{
+    return is_callback_thread;
+}
+
 static void *callback_thread(void *unused)
 {
     (void)unused;
+    is_callback_thread = true;
     for (;;) {
         /* Read before the list, so that a job posted in between changes the word we sleep on. */
         unsigned posted = atomic_load_explicit(&callbacks.posted, memory_order_acquire);

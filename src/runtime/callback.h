@@ -7,6 +7,8 @@
 #ifndef SP_RUNTIME_CALLBACK_H
 #define SP_RUNTIME_CALLBACK_H
 
+#include <stdbool.h>
+
 /* Embedded in whatever is to be called; the memory is the job's until `run` is called. */
 struct sp_callback_job {
     struct sp_callback_job *next;
@@ -15,6 +17,9 @@ struct sp_callback_job {
 
 /* Makes sure that the thread runs. 0, or a negative errno. */
 int sp_callback_start(void);
+
+/* Whether the caller is on that thread, inside a job. */
+bool sp_callback_is_this_thread(void);
 
 /* Queues a job. Where the thread cannot be started, the job runs at once on this thread. */
 void sp_callback_post(struct sp_callback_job *job);

@@ -1,6 +1,6 @@
 /* See check_report.h. Findings are put in a list by whoever finds; a thread of its own takes them
- * out, puts them into words and calls the application. Each is told once: the same kind from the
- * same place in the program.
+ * out and puts them into words; the callback thread then calls the application. Each is told once:
+ * the same kind from the same place in the program.
  *
  * Who touched waits until the words are written: so the code at fault is still loaded when its name
  * is looked up, and where the program is to stop, it stops there. That thread may hold any lock of
@@ -61,6 +61,7 @@ static struct {
     pthread_cond_t moved;
     struct waiting *first, *last;
     unsigned num_waiting;            /* listed, or being told */
+    unsigned num_calling;            /* callbacks that are due or called */
     uint64_t num_noted, num_written; /* ever */
     struct keys noted;
     struct keys told; /* the thread's own */
@@ -70,11 +71,8 @@ static struct {
              .moved = PTHREAD_COND_INITIALIZER,
              .contexts_lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Initial-exec: as in device/cpu/pool.c. */
-static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
-    bool is_teller;
-    bool holds_contexts; /* inside a context's callback */
-} this_thread;
+/* This thread is inside a context's callback. Initial-exec: as in device/cpu/pool.c. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) bool holds_contexts;
 
 /* --- Once ------------------------------------------------------------------------------------- */
 
@@ -320,51 +318,60 @@ static void write_all(const char *bytes, size_t count)
 static void tell_context(const struct sp_arena *arena, const char *message)
 {
     pthread_mutex_lock(&reports.contexts_lock);
-    this_thread.holds_contexts = true;
+    holds_contexts = true;
     cl_context context = reports.contexts;
     while (context && context->arena != arena)
         context = context->next_checked;
     /* An application that has let go of the context may have let go of what its callback needs. */
     if (context && sp_object_handles(&context->object) > 0)
         sp_context_report(context, message);
-    this_thread.holds_contexts = false;
+    holds_contexts = false;
     pthread_mutex_unlock(&reports.contexts_lock);
 }
 
-struct last_words {
+/* A message on its way to a context. */
+struct notice {
     struct sp_callback_job job;
     const struct sp_arena *arena;
-    const char *message;
-    bool is_done;
+    char message[TEXT_BYTES];
 };
 
-static void say_last_words(struct sp_callback_job *job)
+static void deliver(struct sp_callback_job *job)
 {
-    struct last_words *words =
-        (struct last_words *)((char *)job - offsetof(struct last_words, job));
-    tell_context(words->arena, words->message);
+    struct notice *notice = (struct notice *)((char *)job - offsetof(struct notice, job));
+    tell_context(notice->arena, notice->message);
+    free(notice);
     pthread_mutex_lock(&reports.lock);
-    words->is_done = true;
+    reports.num_calling--;
     pthread_cond_broadcast(&reports.moved);
     pthread_mutex_unlock(&reports.lock);
 }
 
-/* Where a thread waits in a touch, it gets the signal, so that a debugger and a core file show the
- * place. */
-static void stop(const struct sp_finding *finding, const char *message)
+/* On the callback thread, so that a callback which takes its time delays no report. */
+static void notify(const struct sp_finding *finding, const char *message)
 {
-    static struct last_words words;
+    struct notice *notice = sp_alloc(sizeof *notice);
+    if (!notice)
+        return; /* standard error has it */
+    notice->arena = finding->region.arena;
+    snprintf(notice->message, sizeof notice->message, "%s", message);
+    notice->job.run = deliver;
+    pthread_mutex_lock(&reports.lock);
+    reports.num_calling++;
+    pthread_mutex_unlock(&reports.lock);
+    sp_callback_post(&notice->job);
+}
+
+/* After the callback. Where a thread waits in a touch, it gets the signal, so that a debugger and a
+ * core file show the place. */
+static void stop(const struct sp_finding *finding)
+{
     struct timespec moment = last_moment();
-    words = (struct last_words){.arena = finding->region.arena, .message = message};
-    words.job.run = say_last_words;
-    if (sp_callback_start() == 0) {
-        sp_callback_post(&words.job);
-        pthread_mutex_lock(&reports.lock);
-        while (!words.is_done &&
-               pthread_cond_timedwait(&reports.moved, &reports.lock, &moment) == 0)
-            ;
-        pthread_mutex_unlock(&reports.lock);
-    }
+    pthread_mutex_lock(&reports.lock);
+    while (reports.num_calling &&
+           pthread_cond_timedwait(&reports.moved, &reports.lock, &moment) == 0)
+        ;
+    pthread_mutex_unlock(&reports.lock);
     if (finding->thread && !syscall(SYS_tgkill, getpid(), finding->thread, SIGABRT)) {
         moment = last_moment();
         pthread_mutex_lock(&reports.lock);
@@ -414,16 +421,15 @@ static void tell(struct sp_finding *finding)
     reports.num_written++;
     pthread_cond_broadcast(&reports.moved);
     pthread_mutex_unlock(&reports.lock);
+    if (is_new)
+        notify(finding, text.bytes);
     if (is_new && sp_check_aborts)
-        stop(finding, text.bytes);
-    else if (is_new)
-        tell_context(finding->region.arena, text.bytes);
+        stop(finding);
 }
 
 static void *tell_findings(void *unused)
 {
     (void)unused;
-    this_thread.is_teller = true;
     pthread_mutex_lock(&reports.lock);
     for (;;) {
         while (!reports.first)
@@ -445,10 +451,11 @@ static void *tell_findings(void *unused)
 void sp_check_report_flush(void)
 {
     struct timespec moment = last_moment();
-    if (!sp_check_is_on || this_thread.is_teller) /* off, or a forked child: its parent has the thread */
+    /* Off, or a forked child, whose parent has the threads; or one of those. */
+    if (!sp_check_is_on || sp_callback_is_this_thread())
         return;
     pthread_mutex_lock(&reports.lock);
-    while (reports.num_waiting &&
+    while ((reports.num_waiting || reports.num_calling) &&
            pthread_cond_timedwait(&reports.moved, &reports.lock, &moment) == 0)
         ;
     pthread_mutex_unlock(&reports.lock);
@@ -476,13 +483,13 @@ void sp_check_report_remove(cl_context context)
 {
     if (!sp_check_is_on)
         return;
-    if (!this_thread.holds_contexts) /* else its own callback has released the context */
+    if (!holds_contexts) /* else its own callback has released the context */
         pthread_mutex_lock(&reports.contexts_lock);
     cl_context *link = &reports.contexts;
     while (*link && *link != context)
         link = &(*link)->next_checked;
     if (*link)
         *link = context->next_checked;
-    if (!this_thread.holds_contexts)
+    if (!holds_contexts)
         pthread_mutex_unlock(&reports.contexts_lock);
 }

@@ -290,7 +290,8 @@ void sp_coherence_begin(struct sp_coherence *coherence, struct sp_arena *arena, 
 {
     coherence->agent = agent;
     coherence->next = 0;
-    qsort(coherence->ranges, coherence->count, sizeof *coherence->ranges, compare_ranges);
+    if (coherence->count)
+        qsort(coherence->ranges, coherence->count, sizeof *coherence->ranges, compare_ranges);
     if (agent == SP_AGENT_HOST || sp_bindings_pin(coherence, arena))
         go_on(coherence);
 }

@@ -24,6 +24,8 @@ static cl_context context;
 static cl_device_id devices[3];
 static cl_command_queue queues[3];
 static cl_program program;
+static cl_kernel kernels[4];
+static unsigned num_kernels;
 
 static void set_up(void)
 {
@@ -48,7 +50,20 @@ static cl_kernel kernel_of(const char *name)
     cl_int error;
     cl_kernel kernel = clCreateKernel(program, name, &error);
     REQUIRE_CL(error);
+    REQUIRE(num_kernels < sizeof kernels / sizeof kernels[0]);
+    kernels[num_kernels++] = kernel;
     return kernel;
+}
+
+/* Every region goes with the context. */
+static void tear_down(void)
+{
+    for (unsigned i = 0; i < num_kernels; i++)
+        clReleaseKernel(kernels[i]);
+    for (int i = 0; i < 3; i++)
+        clReleaseCommandQueue(queues[i]);
+    clReleaseProgram(program);
+    clReleaseContext(context);
 }
 
 static void overwrite(cl_uint *p, size_t bytes, cl_uint value)
@@ -120,6 +135,7 @@ static void two_devices_walk_a_list(void)
         CHECK(*sums[d] == NODES * (NODES - 1) / 2);
         CHECK_CL(clEnqueueSVMUnmap(queues[0], sums[d], 0, NULL, NULL), CL_SUCCESS);
     }
+    tear_down();
 }
 
 static void a_list_that_is_only_read_moves_once(void)
@@ -163,6 +179,7 @@ static void two_devices_take_turns(void)
     CHECK_CL(clFinish(queues[2]), CL_SUCCESS);
     expect(p, value + 1);
     clSVMFree(context, p);
+    tear_down();
 }
 
 static void data_that_goes_to_and_fro_gets_a_home_until_the_pattern_ends(void)
@@ -196,6 +213,12 @@ static cl_event new_gate(void)
     return gate;
 }
 
+static void open_gate(cl_event gate)
+{
+    CHECK_CL(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+    clReleaseEvent(gate);
+}
+
 static void launch_behind(int device, cl_kernel kernel, size_t count, cl_event gate)
 {
     CHECK_CL(clEnqueueNDRangeKernel(queues[device], kernel, 1, NULL, &count, NULL, 1, &gate, NULL),
@@ -223,7 +246,7 @@ static void commands_wait_for_gates(void)
     /* 0: nobody is going to change it. */
     cl_event gate = new_gate();
     launch_behind(1, first, 1, gate);
-    CHECK_CL(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+    open_gate(gate);
     CHECK_CL(clFinish(queues[1]), CL_SUCCESS);
     expect_word(out, 10);
     /* Device 1 loses its copy, and device 2 has one: the next phase brings nothing there. */
@@ -239,7 +262,8 @@ static void commands_wait_for_gates(void)
     cl_event added;
     CHECK_CL(clEnqueueMarkerWithWaitList(queues[2], 0, NULL, &added), CL_SUCCESS);
     launch_behind(1, first, 1, added);
-    CHECK_CL(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+    clReleaseEvent(added);
+    open_gate(gate);
     CHECK_CL(clFinish(queues[1]), CL_SUCCESS);
     expect_word(out, 24);
     check_trace_phase(queues[0]);
@@ -254,10 +278,11 @@ static void commands_wait_for_gates(void)
         p[i] = 50;
     CHECK_CL(clEnqueueSVMUnmap(queues[0], p, 0, NULL, NULL), CL_SUCCESS);
     CHECK_CL(clFinish(queues[0]), CL_SUCCESS);
-    CHECK_CL(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+    open_gate(gate);
     CHECK_CL(clFinish(queues[1]), CL_SUCCESS);
     expect_word(out, 100);
     check_trace_phase(queues[0]);
+    tear_down();
 }
 
 static void what_a_command_reads_comes_while_it_waits(void)

@@ -44,6 +44,16 @@ static void set_up(void)
     REQUIRE_CL(clBuildProgram(program, 0, NULL, "-cl-std=CL3.0", NULL, NULL));
 }
 
+static void tear_down(void)
+{
+    if (!context)
+        return;
+    for (int i = 0; i < 3; i++)
+        clReleaseCommandQueue(queues[i]);
+    clReleaseProgram(program);
+    clReleaseContext(context);
+}
+
 static cl_kernel kernel_of(const char *name)
 {
     cl_int error;
@@ -505,6 +515,7 @@ static void maps_of_all_kinds(void)
     finish(1);
     check_trace_phase(queues[1]);
     CHECK(is_all(0, p, 3));
+    tear_down();
 }
 
 static void pocl_flags_of_a_map_count(void)
@@ -533,6 +544,7 @@ static void migrations(void)
     finish(2);
     check_trace_phase(queues[2]); /* 4: used where it is now */
     CHECK(is_all(0, p, 2));
+    tear_down();
 }
 
 static void neo_rocm_pocl_a_migration_moves(void)
@@ -561,6 +573,7 @@ static void launches_among_regions(void)
     for (cl_uint i = 0; i < 10; i++)
         enqueue(1, "add", p, 1, NULL);
     check_trace_phase(queues[1]);
+    tear_down();
 }
 
 /* Its cost in time is a row of the bench. */
@@ -609,5 +622,6 @@ int main(int argc, char **argv)
         problems[i].function();
         printf("%s: %s\n", check_failures > before ? "FAILED" : "ok", problems[i].name);
     }
+    tear_down();
     return check_result();
 }
