@@ -169,7 +169,7 @@ static int run_with(const char *self, int failing)
 int main(int argc, char **argv)
 {
     if (argc == 2) {
-        alarm(20); /* a hang is a failure */
+        alarm(60); /* a hang is a failure */
         scenario();
         return outcome;
     }
