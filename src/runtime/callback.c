@@ -24,8 +24,7 @@ static struct sp_callback_job *take_all(void)
     return jobs;
 }
 
-/* Initial-exec: as in device/cpu/pool.c. */
-static _Thread_local __attribute__((tls_model("initial-exec"))) bool is_callback_thread;
+static SP_THREAD_LOCAL bool is_callback_thread;
 
 bool sp_callback_is_this_thread(void)
 {

@@ -71,8 +71,8 @@ static struct {
              .moved = PTHREAD_COND_INITIALIZER,
              .contexts_lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* This thread is inside a context's callback. Initial-exec: as in device/cpu/pool.c. */
-static _Thread_local __attribute__((tls_model("initial-exec"))) bool holds_contexts;
+/* This thread is inside a context's callback. */
+static SP_THREAD_LOCAL bool holds_contexts;
 
 /* --- Once ------------------------------------------------------------------------------------- */
 

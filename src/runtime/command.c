@@ -23,6 +23,7 @@
 #include "svm/trace.h"
 #include "util/alloc.h"
 #include "util/symbol.h"
+#include "util/thread.h"
 #include "util/time.h"
 
 /* long16 arguments in an argument block (OpenCL C 3.0, 6.3.5). */
@@ -576,7 +577,7 @@ static void go_on(struct ending *ending, struct sp_command *command)
  * end of a command leaves room for another, whose end leaves room for a third) is left to that loop. */
 static void start_ready(struct ending *ending)
 {
-    static _Thread_local struct ending *running;
+    static SP_THREAD_LOCAL struct ending *running;
     if (!ending->first)
         return;
     if (running) {

@@ -43,23 +43,22 @@ struct sp_device *sp_agent_device(uint32_t agent)
     return bindings.agents[agent].device;
 }
 
-uint32_t sp_agent_life(uint32_t agent)
-{
-    return bindings.agents[agent].device
-               ? atomic_load_explicit(&bindings.agents[agent].device->life, memory_order_relaxed)
-               : 0;
-}
-
 void sp_agent_submit(uint32_t agent, struct sp_work *work)
 {
     struct sp_device *device = sp_agent_device(agent);
     device->ops->submit(device, work);
 }
 
+uint32_t sp_agent_life(uint32_t agent)
+{
+    /* Relaxed: a work for a life that has just ended fails. */
+    return atomic_load_explicit(&sp_agent_device(agent)->life, memory_order_relaxed);
+}
+
 void sp_bindings_add_agent(struct sp_device *device)
 {
     bindings.agents[device->agent].device = device;
-    bindings.agents[device->agent].life = atomic_load_explicit(&device->life, memory_order_relaxed);
+    bindings.agents[device->agent].life = sp_agent_life(device->agent);
 }
 
 /* --- One binding ------------------------------------------------------------------------------------ */
@@ -149,8 +148,8 @@ void sp_bindings_forget(uint32_t number)
 {
     struct agent *agent = &bindings.agents[number];
     sp_bindings_lock();
-    /* Relaxed: it was changed by this thread. Works of whoever read the number before are for the life that ended, and fail. */
-    agent->life = atomic_load_explicit(&agent->device->life, memory_order_relaxed);
+    /* Works of whoever read the number before are for the life that ended, and fail. */
+    agent->life = sp_agent_life(number);
     while (agent->newest) {
         struct sp_binding *binding = agent->newest;
         unlink_binding(binding);

@@ -197,8 +197,11 @@ static void give_way(struct sp_coherence *coherence, const struct check_use *use
 {
     for (unsigned i = 0; i < coherence->count; i++) {
         struct sp_range_use *range = &coherence->ranges[i];
-        if (range->is_undeclared && range->region == use->region)
-            range->access = SP_ACCESS_READ;
+        if (!range->is_undeclared || range->region != use->region)
+            continue;
+        if (range->access != SP_ACCESS_READ) /* it was counted so (sp_coherence_touch) */
+            atomic_fetch_sub_explicit(&range->region->writers, 1, memory_order_relaxed);
+        range->access = SP_ACCESS_READ;
     }
 }
 

@@ -315,14 +315,15 @@ static void prefetch_locked(const struct sp_coherence *coherence, const struct s
     struct sp_region *region = range->region;
     struct sp_supply supply = {0};
     struct sp_transfers transfers = {0};
+    if (sp_directory_is_current(&region->directory, range->first, range->end, agent))
+        return;
     /* Whoever is going to change it, or is changing it, makes a copy of now worthless. */
+    unsigned writers = atomic_load_explicit(&region->writers, memory_order_relaxed);
     bool is_settled = !region->maps && !region->is_map_unknown && !region->overwriting &&
-                      atomic_load_explicit(&region->writers, memory_order_relaxed) ==
-                          own_writers(coherence, region);
+                      (!writers || writers == own_writers(coherence, region));
     for (const struct sp_copy *copy = region->copies; copy && is_settled; copy = copy->next)
         is_settled = !overlap(copy->first, copy->end, range);
-    if (!is_settled ||
-        sp_directory_is_current(&region->directory, range->first, range->end, agent))
+    if (!is_settled)
         return;
     uint64_t first = range->first, end = range->end;
     if (sp_directory_out_of_reach(&region->directory, &first, &end, agent, distance, NULL))

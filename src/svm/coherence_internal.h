@@ -101,7 +101,7 @@ struct sp_binding {
 /* The device of an agent, or NULL. */
 struct sp_device *sp_agent_device(uint32_t agent);
 
-/* The life that the agent's device is in. */
+/* The life that the device of an agent other than the host is in. */
 uint32_t sp_agent_life(uint32_t agent);
 
 /* Hands a work to the agent's device. */

@@ -11,6 +11,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "util/thread.h"
+
 #ifdef SP_HAVE_LIBDW
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -65,8 +67,7 @@ enum sp_symbol_owner sp_symbol_owner(const void *address)
     return starts_with_any(name, system) ? SP_SYMBOL_SYSTEM : SP_SYMBOL_APPLICATION;
 }
 
-/* Initial-exec: as in device/cpu/pool.c. */
-static _Thread_local __attribute__((tls_model("initial-exec"))) const void *acts_for;
+static SP_THREAD_LOCAL const void *acts_for;
 
 const void *sp_symbol_caller(void)
 {

@@ -44,9 +44,7 @@ static struct {
     atomic_uint spinners;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Initial-exec: cheap to reach, and LeakSanitizer of GCC 12 cannot find other thread-local memory of a
- * library that was loaded with dlopen. */
-static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
+static SP_THREAD_LOCAL struct {
     const struct cpu_device *placed_for; /* NUMA sub-device whose processors this thread is bound to */
     bool is_worker;
 } this_thread;
