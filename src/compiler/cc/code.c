@@ -215,26 +215,17 @@ static void delete_kernels(struct work *work)
 
 static bool run(struct work *work, const char *passes, struct sp_cc_text *log)
 {
-    char *error = sp_ir_run_passes(work->module, passes, work->machine);
-    if (error)
-        sp_cc_text_format(log, "error: %s\n", error);
-    free(error);
-    return !error;
+    return !sp_cc_passes_failed(sp_ir_run_passes(work->module, passes, work->machine), log);
 }
 
 static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *results,
                                   struct sp_cc_text *object, struct sp_cc_text *log)
 {
-    char *error;
     LLVMMetadataRef group = sp_wg_access_group(LLVMGetModuleContext(work->module));
     keep_wanted(work);
     set_target(work);
-    error = sp_wg_prepare(work->module, work->machine);
-    if (error) {
-        sp_cc_text_format(log, "error: %s\n", error);
-        free(error);
+    if (sp_cc_passes_failed(sp_wg_prepare(work->module, work->machine), log))
         return SP_CC_INTERNAL;
-    }
     sp_ir_dump(work->module, "prepared");
     for (size_t i = 0; i < work->code->kernels.count; i++) {
         results[i].name = work->code->kernels.items[i];
@@ -268,11 +259,9 @@ enum sp_cc_status sp_cc_code(const struct sp_cc_code *code, struct sp_cc_text *o
         sp_cc_text_format(log, "error: this processor is not known to the compiler\n");
         status = SP_CC_INTERNAL;
     } else if (work.module) {
-        char *error = sp_cc_take_replaceable(work.module);
-        if (error)
-            sp_cc_text_format(log, "error: %s\n", error);
-        status = error ? SP_CC_INTERNAL : find_kernels(&work, log);
-        free(error);
+        status = sp_cc_passes_failed(sp_cc_take_replaceable(work.module), log)
+                     ? SP_CC_INTERNAL
+                     : find_kernels(&work, log);
         if (status == SP_CC_OK)
             status = generate(&work, results, object, log);
     }

@@ -280,7 +280,6 @@ static bool has_undefined(LLVMModuleRef program, struct sp_cc_text *log)
 static enum sp_cc_status inline_all(LLVMContextRef context, LLVMModuleRef program,
                                     struct sp_cc_text *log)
 {
-    char *error = NULL;
     for (LLVMValueRef f = LLVMGetFirstFunction(program); f; f = LLVMGetNextFunction(f))
         if (is_kernel(f) && sp_ir_is_definition(f) && !sp_cc_can_describe(f, log))
             return SP_CC_SOURCE_ERROR;
@@ -292,23 +291,14 @@ static enum sp_cc_status inline_all(LLVMContextRef context, LLVMModuleRef progra
             LLVMSetLinkage(v, LLVMInternalLinkage);
     }
     sp_cc_guard_divisions(program);
-    error = sp_ir_run_passes(program, "always-inline,globaldce", NULL);
-    if (error) {
-        sp_cc_text_format(log, "error: %s\n", error);
-        free(error);
+    if (sp_cc_passes_failed(sp_ir_run_passes(program, "always-inline,globaldce", NULL), log))
         return SP_CC_INTERNAL;
-    }
     if (has_undefined(program, log) || has_recursion(program, log))
         return SP_CC_SOURCE_ERROR;
     for (LLVMValueRef f = LLVMGetFirstFunction(program); f; f = LLVMGetNextFunction(f))
         drop_alias_scopes(context, f);
-    error = sp_ir_run_passes(program, SP_CC_CLEANING, NULL);
-    if (error) {
-        sp_cc_text_format(log, "error: %s\n", error);
-        free(error);
-        return SP_CC_INTERNAL;
-    }
-    return SP_CC_OK;
+    return sp_cc_passes_failed(sp_ir_run_passes(program, SP_CC_CLEANING, NULL), log) ? SP_CC_INTERNAL
+                                                                                      : SP_CC_OK;
 }
 
 static int by_name(const void *a, const void *b)

@@ -5,6 +5,7 @@
 #include <llvm-c/BitReader.h>
 #include <llvm-c/BitWriter.h>
 #include <llvm-c/IRReader.h>
+#include <stdlib.h>
 
 static void note(LLVMDiagnosticInfoRef info, void *log)
 {
@@ -26,6 +27,15 @@ LLVMContextRef sp_cc_context_create(struct sp_cc_text *log)
 void sp_cc_context_report_to(LLVMContextRef context, struct sp_cc_text *log)
 {
     LLVMContextSetDiagnosticHandler(context, note, log);
+}
+
+bool sp_cc_passes_failed(char *message, struct sp_cc_text *log)
+{
+    if (!message)
+        return false;
+    sp_cc_text_format(log, "error: %s\n", message);
+    free(message);
+    return true;
 }
 
 bool sp_cc_module_is_broken(LLVMModuleRef module, const char *when, struct sp_cc_text *log)

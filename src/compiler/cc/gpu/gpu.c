@@ -61,11 +61,7 @@ static bool has_option(const struct work *work, const char *option)
 
 static bool run(struct work *work, const char *passes, struct sp_cc_text *log)
 {
-    char *error = sp_ir_run_passes(work->module, passes, work->machine);
-    if (error)
-        sp_cc_text_format(log, "error: %s\n", error);
-    free(error);
-    return !error;
+    return !sp_cc_passes_failed(sp_ir_run_passes(work->module, passes, work->machine), log);
 }
 
 /* --- IR as LINK left it --------------------------------------------------------------------- */
@@ -275,12 +271,9 @@ static enum sp_cc_status make_entries(struct work *work, struct sp_cc_text *log)
             continue;
         sp_gpu_replace_builtins(work->module, entry);
         sp_gpu_annotate_entry(work->module, entry);
-        char *error = sp_gpu_lower_atomics(work->module, entry->function, work->machine);
-        if (error) {
-            sp_cc_text_format(log, "error: %s\n", error);
-            free(error);
+        if (sp_cc_passes_failed(
+                sp_gpu_lower_atomics(work->module, entry->function, work->machine), log))
             return SP_CC_INTERNAL;
-        }
     }
     return SP_CC_OK;
 }
