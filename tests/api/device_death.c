@@ -3,7 +3,7 @@
  * context's error callback is told of it, and of each range that only the dead device had. */
 #include <pthread.h>
 
-#include "check.h"
+#include "check_devices.h"
 
 static const char source[] =
     "kernel void crash(global uint *p) { *(global volatile uint *)8 = p[0]; }\n"
@@ -74,24 +74,12 @@ int main(void)
 {
     const char *others = getenv("SAMEPAGE_TEST_DEVICES");
     setenv("SAMEPAGE_DEVICES", others ? others : "cpu,virtual:2,mem=64M", 1);
-    cl_uint num_devices = 0, zero = 0;
-    cl_int error, status = 0;
-    REQUIRE_CL(clGetDeviceIDs(check_platform(), CL_DEVICE_TYPE_ALL, 3, devices, &num_devices));
-    REQUIRE(num_devices == 3);
-    context = clCreateContext(NULL, 3, devices, hear, &heard, &error);
-    REQUIRE_CL(error);
-    for (int i = 0; i < 3; i++) {
-        queues[i] = clCreateCommandQueueWithProperties(context, devices[i], NULL, &error);
-        REQUIRE_CL(error);
-    }
-    const char *text = source;
-    cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
-    REQUIRE_CL(error);
-    REQUIRE_CL(clBuildProgram(program, 0, NULL, "-cl-std=CL3.0", NULL, NULL));
-    crash = clCreateKernel(program, "crash", &error);
-    REQUIRE_CL(error);
-    add = clCreateKernel(program, "add", &error);
-    REQUIRE_CL(error);
+    cl_uint zero = 0;
+    cl_int status = 0;
+    context = context_of_all(3, devices, queues, hear, &heard);
+    cl_program program = build(context, source, "-cl-std=CL3.0");
+    crash = get_kernel(program, "crash");
+    add = get_kernel(program, "add");
 
     cl_uint *p = clSVMAlloc(context, CL_MEM_READ_WRITE, COUNT * 4, 0);
     REQUIRE(p);

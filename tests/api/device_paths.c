@@ -1,6 +1,7 @@
 /* What moves between devices, as the trace tells it: data that is only read moves once to each, also through
  * pointers; data that goes to and fro gets a home that all see, until the pattern ends; what a command reads comes
  * while it waits, unless somebody is going to change it. */
+#include "check_devices.h"
 #include "check_trace.h"
 
 enum { COUNT = 16384, BYTES = COUNT * 4 };
@@ -29,27 +30,13 @@ static unsigned num_kernels;
 
 static void set_up(void)
 {
-    cl_int error;
-    cl_uint count = 0;
-    REQUIRE_CL(clGetDeviceIDs(check_platform(), CL_DEVICE_TYPE_ALL, 3, devices, &count));
-    REQUIRE(count == 3);
-    context = clCreateContext(NULL, 3, devices, NULL, NULL, &error);
-    REQUIRE_CL(error);
-    for (int i = 0; i < 3; i++) {
-        queues[i] = clCreateCommandQueueWithProperties(context, devices[i], NULL, &error);
-        REQUIRE_CL(error);
-    }
-    const char *text = source;
-    program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
-    REQUIRE_CL(error);
-    REQUIRE_CL(clBuildProgram(program, 0, NULL, "-cl-std=CL3.0", NULL, NULL));
+    context = context_of_all(3, devices, queues, NULL, NULL);
+    program = build(context, source, "-cl-std=CL3.0");
 }
 
 static cl_kernel kernel_of(const char *name)
 {
-    cl_int error;
-    cl_kernel kernel = clCreateKernel(program, name, &error);
-    REQUIRE_CL(error);
+    cl_kernel kernel = get_kernel(program, name);
     REQUIRE(num_kernels < sizeof kernels / sizeof kernels[0]);
     kernels[num_kernels++] = kernel;
     return kernel;

@@ -1,7 +1,7 @@
 /* Streams of commands in one queue, with nobody waiting in between: each sees what those in front of it did,
  * whether they read, changed or overwrote it, in part or as a whole, on the same device or the host, and also
  * where all of it does not fit the device at once. */
-#include "check.h"
+#include "check_devices.h"
 
 enum { COUNT = 4096, BYTES = COUNT * 4 };
 
@@ -21,27 +21,12 @@ static cl_kernel add, copy, wait_for_flag;
 
 static void set_up(void)
 {
-    cl_int error;
-    cl_uint count = 0;
     cl_device_id devices[3];
-    REQUIRE_CL(clGetDeviceIDs(check_platform(), CL_DEVICE_TYPE_ALL, 3, devices, &count));
-    REQUIRE(count == 3);
-    context = clCreateContext(NULL, 3, devices, NULL, NULL, &error);
-    REQUIRE_CL(error);
-    for (int i = 0; i < 3; i++) {
-        queues[i] = clCreateCommandQueueWithProperties(context, devices[i], NULL, &error);
-        REQUIRE_CL(error);
-    }
-    const char *text = source;
-    cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
-    REQUIRE_CL(error);
-    REQUIRE_CL(clBuildProgram(program, 0, NULL, "-cl-std=CL3.0", NULL, NULL));
-    add = clCreateKernel(program, "add", &error);
-    REQUIRE_CL(error);
-    copy = clCreateKernel(program, "copy", &error);
-    REQUIRE_CL(error);
-    wait_for_flag = clCreateKernel(program, "wait_for_flag", &error);
-    REQUIRE_CL(error);
+    context = context_of_all(3, devices, queues, NULL, NULL);
+    cl_program program = build(context, source, "-cl-std=CL3.0");
+    add = get_kernel(program, "add");
+    copy = get_kernel(program, "copy");
+    wait_for_flag = get_kernel(program, "wait_for_flag");
     clReleaseProgram(program);
 }
 

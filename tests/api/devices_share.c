@@ -1,14 +1,13 @@
 /* Several devices with memory of their own in one context, sharing pointers: whatever one of them, or the host, wrote, all
  * others read, in SVM, buffers, sub-buffers and buffers over host memory. The devices are virtual ones,
  * whose memory really is separate: a copy that is not made shows. */
-#include "check.h"
+#include "check_devices.h"
 
-enum { MAX_DEVICES = 4, AGENTS = MAX_DEVICES + 1 };
+enum { NUM_DEVICES = 3, AGENTS = NUM_DEVICES + 1 };
 
 static cl_context context;
-static cl_device_id devices[MAX_DEVICES];
-static cl_command_queue queues[MAX_DEVICES];
-static cl_uint num_devices;
+static cl_device_id devices[NUM_DEVICES];
+static cl_command_queue queues[NUM_DEVICES];
 static cl_kernel add_kernel, check_kernel, count_kernel;
 
 static const char source[] =
@@ -21,26 +20,11 @@ static const char source[] =
 
 static void set_up(void)
 {
-    cl_platform_id platform = check_platform();
-    REQUIRE_CL(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MAX_DEVICES, devices, &num_devices));
-    REQUIRE(num_devices == 3);
-    cl_int error;
-    context = clCreateContext(NULL, num_devices, devices, NULL, NULL, &error);
-    REQUIRE_CL(error);
-    for (cl_uint i = 0; i < num_devices; i++) {
-        queues[i] = clCreateCommandQueueWithProperties(context, devices[i], NULL, &error);
-        REQUIRE_CL(error);
-    }
-    const char *text = source;
-    cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
-    REQUIRE_CL(error);
-    REQUIRE_CL(clBuildProgram(program, 0, NULL, "-cl-std=CL3.0", NULL, NULL));
-    add_kernel = clCreateKernel(program, "add", &error);
-    REQUIRE_CL(error);
-    check_kernel = clCreateKernel(program, "check", &error);
-    REQUIRE_CL(error);
-    count_kernel = clCreateKernel(program, "count", &error);
-    REQUIRE_CL(error);
+    context = context_of_all(NUM_DEVICES, devices, queues, NULL, NULL);
+    cl_program program = build(context, source, "-cl-std=CL3.0");
+    add_kernel = get_kernel(program, "add");
+    check_kernel = get_kernel(program, "check");
+    count_kernel = get_kernel(program, "count");
     clReleaseProgram(program);
 }
 
@@ -110,8 +94,8 @@ static void every_pair_agrees(void)
 {
     enum { COUNT = 20000 };
     cl_uint *p = new_region(COUNT), value = 0;
-    for (int writer = 0; writer <= (int)num_devices; writer++)
-        for (int reader = 0; reader <= (int)num_devices; reader++) {
+    for (int writer = 0; writer <= NUM_DEVICES; writer++)
+        for (int reader = 0; reader <= NUM_DEVICES; reader++) {
             add_to(writer, p, COUNT, 3);
             value += 3;
             CHECK(wrong_for(reader, p, COUNT, value) == 0);
@@ -129,7 +113,7 @@ static void a_random_mix_agrees(void)
     for (int r = 0; r < REGIONS; r++)
         regions[r] = new_region(counts[r]);
     for (int step = 0; step < STEPS; step++) {
-        int r = rand_r(&seed) % REGIONS, agent = (unsigned)rand_r(&seed) % (num_devices + 1);
+        int r = rand_r(&seed) % REGIONS, agent = (unsigned)rand_r(&seed) % (NUM_DEVICES + 1);
         if (rand_r(&seed) % 2) {
             values[r] += (cl_uint)step;
             add_to(agent, regions[r], counts[r], (cl_uint)step);
@@ -148,11 +132,11 @@ static void fine_grain_needs_no_map(void)
     REQUIRE(p);
     for (cl_uint i = 0; i < COUNT; i++)
         p[i] = i;
-    for (cl_uint d = 0; d < num_devices; d++)
+    for (cl_uint d = 0; d < NUM_DEVICES; d++)
         add_to((int)d + 1, p, COUNT, 10);
     cl_uint wrong = 0;
     for (cl_uint i = 0; i < COUNT; i++)
-        wrong += p[i] != i + 10 * num_devices;
+        wrong += p[i] != i + 10 * NUM_DEVICES;
     CHECK(wrong == 0);
     clSVMFree(context, p);
 }
@@ -166,7 +150,7 @@ static void buffers_and_their_parts_agree(void)
     cl_mem whole = clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof host, NULL, &error);
     REQUIRE_CL(error);
     cl_buffer_region halves[2] = {{0, sizeof host / 2}, {sizeof host / 2, sizeof host / 2}};
-    for (cl_uint d = 0; d < num_devices; d++) {
+    for (cl_uint d = 0; d < NUM_DEVICES; d++) {
         cl_uint zero = 0, one = 1, wrong = 0;
         REQUIRE_CL(clEnqueueFillBuffer(queues[d], whole, &zero, 4, 0, sizeof host, 0, NULL, NULL));
         REQUIRE_CL(clFinish(queues[d]));
@@ -176,10 +160,10 @@ static void buffers_and_their_parts_agree(void)
             REQUIRE_CL(error);
             REQUIRE_CL(clSetKernelArg(add_kernel, 0, sizeof part, &part));
             REQUIRE_CL(clSetKernelArg(add_kernel, 1, sizeof one, &one));
-            launch(queues[(d + (cl_uint)h) % num_devices], add_kernel, COUNT / 2);
+            launch(queues[(d + (cl_uint)h) % NUM_DEVICES], add_kernel, COUNT / 2);
             clReleaseMemObject(part);
         }
-        REQUIRE_CL(clEnqueueReadBuffer(queues[(d + 2) % num_devices], whole, CL_TRUE, 0,
+        REQUIRE_CL(clEnqueueReadBuffer(queues[(d + 2) % NUM_DEVICES], whole, CL_TRUE, 0,
                                        sizeof host, host, 0, NULL, NULL));
         for (int i = 0; i < COUNT; i++)
             wrong += host[i] != 1;
@@ -199,7 +183,7 @@ static void a_buffer_over_host_memory_is_current_when_mapped(void)
     cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, sizeof host,
                                    host, &error);
     REQUIRE_CL(error);
-    for (cl_uint d = 0; d < num_devices; d++) {
+    for (cl_uint d = 0; d < NUM_DEVICES; d++) {
         REQUIRE_CL(clSetKernelArg(add_kernel, 0, sizeof buffer, &buffer));
         REQUIRE_CL(clSetKernelArg(add_kernel, 1, sizeof five, &five));
         launch(queues[d], add_kernel, COUNT);
@@ -224,7 +208,7 @@ static void migrating_moves_and_keeps_the_content(void)
     enum { COUNT = 10000 };
     cl_uint *p = new_region(COUNT);
     const void *pointers[] = {p};
-    for (cl_uint d = 0; d < num_devices; d++) {
+    for (cl_uint d = 0; d < NUM_DEVICES; d++) {
         CHECK_CL(clEnqueueSVMMigrateMem(queues[d], 1, pointers, NULL, 0, 0, NULL, NULL),
                  CL_SUCCESS);
         REQUIRE_CL(clFinish(queues[d]));
@@ -244,7 +228,7 @@ static void program_scope_variables_are_each_devices_own(void)
     cl_mem out = clCreateBuffer(context, CL_MEM_READ_WRITE, 4, NULL, &error);
     REQUIRE_CL(error);
     REQUIRE_CL(clSetKernelArg(count_kernel, 0, sizeof out, &out));
-    for (cl_uint d = 0; d < num_devices; d++)
+    for (cl_uint d = 0; d < NUM_DEVICES; d++)
         for (cl_uint call = 1; call <= 2; call++) {
             cl_uint seen = 0;
             launch(queues[d], count_kernel, 1);
@@ -269,7 +253,7 @@ int main(void)
     clReleaseKernel(add_kernel);
     clReleaseKernel(check_kernel);
     clReleaseKernel(count_kernel);
-    for (cl_uint i = 0; i < num_devices; i++)
+    for (cl_uint i = 0; i < NUM_DEVICES; i++)
         clReleaseCommandQueue(queues[i]);
     clReleaseContext(context);
     return check_result();

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "check_devices.h"
 #include "check_trace.h"
 
 enum { COUNT = 16384, BYTES = COUNT * 4 };
@@ -26,22 +27,10 @@ static cl_program program;
 
 static void set_up(void)
 {
-    cl_int error;
-    cl_uint count = 0;
     if (context)
         return;
-    REQUIRE_CL(clGetDeviceIDs(check_platform(), CL_DEVICE_TYPE_ALL, 3, devices, &count));
-    REQUIRE(count == 3);
-    context = clCreateContext(NULL, 3, devices, NULL, NULL, &error);
-    REQUIRE_CL(error);
-    for (int i = 0; i < 3; i++) {
-        queues[i] = clCreateCommandQueueWithProperties(context, devices[i], NULL, &error);
-        REQUIRE_CL(error);
-    }
-    const char *text = source;
-    program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
-    REQUIRE_CL(error);
-    REQUIRE_CL(clBuildProgram(program, 0, NULL, "-cl-std=CL3.0", NULL, NULL));
+    context = context_of_all(3, devices, queues, NULL, NULL);
+    program = build(context, source, "-cl-std=CL3.0");
 }
 
 static void tear_down(void)
@@ -56,10 +45,7 @@ static void tear_down(void)
 
 static cl_kernel kernel_of(const char *name)
 {
-    cl_int error;
-    cl_kernel kernel = clCreateKernel(program, name, &error);
-    REQUIRE_CL(error);
-    return kernel;
+    return get_kernel(program, name);
 }
 
 static cl_uint *alloc(size_t bytes)
