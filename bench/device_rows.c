@@ -1,6 +1,7 @@
 /* What sharing between devices with memory of their own costs: two virtual devices in one context. Only for
  * Samepage; the process is started with SAMEPAGE_DEVICES=cpu,virtual:2.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,7 +171,8 @@ static void savings_rows(void)
     free(own);
 }
 
-static double launch_us(cl_kernel kernel)
+/* One launch of many: each with its finish, or all of them with one. */
+static double launch_us(cl_kernel kernel, bool is_stream)
 {
     enum { COUNT = 2000 };
     double times[REPEATS];
@@ -181,25 +183,9 @@ static double launch_us(cl_kernel kernel)
             bench_must(clEnqueueNDRangeKernel(queues[1], kernel, 1, NULL, &one, &one, 0, NULL,
                                               NULL),
                        "clEnqueueNDRangeKernel");
-            bench_must(clFinish(queues[1]), "clFinish");
+            if (!is_stream || i == COUNT - 1)
+                bench_must(clFinish(queues[1]), "clFinish");
         }
-        times[r] = (bench_seconds() - start) / COUNT * 1e6;
-    }
-    return bench_median(times, REPEATS);
-}
-
-static double stream_us(cl_kernel kernel)
-{
-    enum { COUNT = 2000 };
-    double times[REPEATS];
-    size_t one = 1;
-    for (int r = 0; r < REPEATS; r++) {
-        double start = bench_seconds();
-        for (int i = 0; i < COUNT; i++)
-            bench_must(clEnqueueNDRangeKernel(queues[1], kernel, 1, NULL, &one, &one, 0, NULL,
-                                              NULL),
-                       "clEnqueueNDRangeKernel");
-        bench_must(clFinish(queues[1]), "clFinish");
         times[r] = (bench_seconds() - start) / COUNT * 1e6;
     }
     return bench_median(times, REPEATS);
@@ -216,15 +202,15 @@ static void launch_rows(struct bench *bench)
     if (!word)
         bench_fail("clSVMAlloc gave NULL", 0);
     bench_must(clSetKernelArgSVMPointer(kernel, 0, word), "clSetKernelArgSVMPointer");
-    launch_us(kernel);
-    bench_row("launch and finish on a device", launch_us(kernel), "us-");
-    bench_row("  in a stream", stream_us(kernel), "us-");
+    launch_us(kernel, false);
+    bench_row("launch and finish on a device", launch_us(kernel, false), "us-");
+    bench_row("  in a stream", launch_us(kernel, true), "us-");
     for (int i = 0; i < REGIONS; i++) {
         regions[i] = clSVMAlloc(context, CL_MEM_READ_WRITE, 256, 0);
         if (!regions[i])
             bench_fail("clSVMAlloc gave NULL", i);
     }
-    bench_row("  with 10,000 live regions", launch_us(kernel), "us-");
+    bench_row("  with 10,000 live regions", launch_us(kernel, false), "us-");
     for (int i = 0; i < REGIONS; i++)
         clSVMFree(context, regions[i]);
     clSVMFree(context, word);
