@@ -242,3 +242,26 @@ pid_t process_of(struct sp_device *device)
     pthread_mutex_unlock(&client_of(device)->socket_lock);
     return pid;
 }
+
+bool is_all(const unsigned char *bytes, size_t size, unsigned char value)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != value)
+            return false;
+    return true;
+}
+
+void check_bound_memory_is_zero(struct sp_device *device)
+{
+    unsigned char *at = host_pages(20, 2);
+    for (int i = 0; i < 3; i++) {
+        memset(at, 9, 2 * GRANULE);
+        assert_int_equal(bind(device, at, 2 * GRANULE, false), 0);
+        assert_int_equal(transfer(device, at, 2 * GRANULE, 1, 0), 0);
+        assert_true(is_all(at, 2 * GRANULE, 0));
+        assert_int_equal(fill(device, at, 2 * GRANULE, 7), 0);
+        if (i == 0) /* bound again without an unbind: zero as well */
+            continue;
+        assert_int_equal(unbind(device, at, 2 * GRANULE), 0);
+    }
+}

@@ -44,6 +44,12 @@ int transfer(struct sp_device *device, void *start, size_t bytes, uint32_t sourc
 int fill(struct sp_device *device, void *start, size_t bytes, unsigned char value);
 int copy(struct sp_device *device, void *dst, const void *src, size_t bytes);
 
+/* Whether all bytes are `value`. */
+bool is_all(const unsigned char *bytes, size_t size, unsigned char value);
+
+/* Memory that is bound on the device, whose agent is 1, is zero: the first time, bound again and after an unbind. */
+void check_bound_memory_is_zero(struct sp_device *device);
+
 /* A program for `device`. */
 struct test_code {
     struct sp_step_result program, object;

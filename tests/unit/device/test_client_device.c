@@ -29,14 +29,6 @@ static const char source[] =
     "  if (l == 0) { int s = 0; for (size_t i = 0; i < get_local_size(0); i++) s += scratch[i];\n"
     "    data[get_global_id(0)] = s; } }\n";
 
-static bool is_all(const unsigned char *bytes, size_t size, unsigned char value)
-{
-    for (size_t i = 0; i < size; i++)
-        if (bytes[i] != value)
-            return false;
-    return true;
-}
-
 static void tells_what_devices_are(void **state)
 {
     (void)state;
@@ -79,17 +71,7 @@ static void memories_are_separate(void **state)
 static void bound_memory_is_zero(void **state)
 {
     (void)state;
-    unsigned char *at = host_pages(20, 2);
-    for (int i = 0; i < 3; i++) {
-        memset(at, 9, 2 * GRANULE);
-        assert_int_equal(bind(first, at, 2 * GRANULE, false), 0);
-        assert_int_equal(transfer(first, at, 2 * GRANULE, 1, 0), 0);
-        assert_true(is_all(at, 2 * GRANULE, 0));
-        assert_int_equal(fill(first, at, 2 * GRANULE, 7), 0);
-        if (i == 0) /* bound again without an unbind: zero as well */
-            continue;
-        assert_int_equal(unbind(first, at, 2 * GRANULE), 0);
-    }
+    check_bound_memory_is_zero(first);
 }
 
 static void home_is_seen_by_all(void **state)

@@ -44,14 +44,6 @@ static struct sp_kernel_code codes[] = {
     {.name = "add"}, {.name = "fault"}, {.name = "groups"}, {.name = "local"}, {.name = "print"}};
 static struct sp_code *code;
 
-static bool is_all(const unsigned char *bytes, size_t size, unsigned char value)
-{
-    for (size_t i = 0; i < size; i++)
-        if (bytes[i] != value)
-            return false;
-    return true;
-}
-
 static void write_file(const char *name, const char *text)
 {
     char path[128];
@@ -242,17 +234,7 @@ static void peers_see_what_is_bound(void **state)
 static void bound_memory_is_zero(void **state)
 {
     (void)state;
-    unsigned char *at = host_pages(20, 2);
-    for (int i = 0; i < 3; i++) {
-        memset(at, 9, 2 * GRANULE);
-        assert_int_equal(bind(first, at, 2 * GRANULE, false), 0);
-        assert_int_equal(transfer(first, at, 2 * GRANULE, 1, 0), 0);
-        assert_true(is_all(at, 2 * GRANULE, 0));
-        assert_int_equal(fill(first, at, 2 * GRANULE, 7), 0);
-        if (i == 0) /* bound again without an unbind: zero as well */
-            continue;
-        assert_int_equal(unbind(first, at, 2 * GRANULE), 0);
-    }
+    check_bound_memory_is_zero(first);
 }
 
 /* The host's pages are given back while nothing is bound there, and what comes next lies in others.
