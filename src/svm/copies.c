@@ -90,6 +90,8 @@ static void copy_finished(struct sp_work *work, int error)
         copy->next->link = copy->link;
     if (error)
         forget_arrival(copy);
+    else if (copy->destination == SP_AGENT_HOST)
+        sp_stretch_add(&region->arrived, copy->first, copy->end);
     pthread_mutex_unlock(&region->lock);
     /* Before the waiters go on: the last of them may end the arena, which waits for its regions' uses. */
     sp_arena_end_use(region);

@@ -34,6 +34,10 @@ static const struct {
     [SP_HOSTWATCH_COMPARE] = {&sp_hostwatch_compare_ops, "compare", "compare"},
 };
 
+/* What the kernel maps with the page that was touched, where those pages exist: the default of
+ * /sys/kernel/debug/fault_around_bytes (mm/memory.c). */
+#define FAULT_AROUND_BYTES ((size_t)1 << 16)
+
 #define NUM_METHODS (sizeof methods / sizeof methods[0])
 
 static struct {
@@ -209,6 +213,15 @@ enum sp_hostwatch_method sp_hostwatch_init(void)
 const char *sp_hostwatch_name(enum sp_hostwatch_method method)
 {
     return methods[method].name;
+}
+
+/* What else runs may write there: only the touch matters, not what is read. */
+__attribute__((no_sanitize("thread", "address"))) void sp_hostwatch_populate(const void *start,
+                                                                             size_t bytes)
+{
+    const volatile unsigned char *bytes_at = start;
+    for (size_t at = 0; at < bytes; at += FAULT_AROUND_BYTES)
+        (void)bytes_at[at];
 }
 
 int sp_hostwatch_arm(void *start, size_t bytes, struct sp_hostwatch **watch)

@@ -18,6 +18,11 @@ struct sp_range_use;
 struct sp_span;
 struct sp_watched_map;
 
+/* A range of bytes of a region; empty when equal. */
+struct sp_stretch {
+    uint64_t first, end;
+};
+
 struct sp_region {
     unsigned char *start;
     size_t bytes;
@@ -43,7 +48,23 @@ struct sp_region {
     struct sp_watched_map *maps;   /* the host's maps for writing */
     bool is_dense;                 /* the last such map was written densely: the next is not watched */
     bool is_map_unknown;           /* there is one that could not be noted */
+    struct sp_stretch arrived;     /* copies have brought all of this to the host: its pages exist */
+    struct sp_stretch populated;   /* what a watched map took into the host's page table */
 };
+
+/* Something happened to [first, end): the stretch grows by it, or the longer one of two that do not touch is kept. */
+static inline void sp_stretch_add(struct sp_stretch *stretch, uint64_t first, uint64_t end)
+{
+    uint64_t known = stretch->end - stretch->first;
+    if (known && first <= stretch->end && end >= stretch->first) {
+        if (first < stretch->first)
+            stretch->first = first;
+        if (end > stretch->end)
+            stretch->end = end;
+    } else if (end - first > known) {
+        *stretch = (struct sp_stretch){first, end};
+    }
+}
 
 /* `agent` has the only current copy now of a range. It may have to be split for that, which needs memory; it
  * must not be given up. With the region's lock held. */

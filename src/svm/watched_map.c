@@ -48,6 +48,32 @@ static bool is_worth_watching(struct sp_region *region, uint64_t first, uint64_t
     return !is_dense;
 }
 
+/* Before its first watch: what devices wrote and copies brought is likely to be read now, and its pages are scanned faster than the
+ * marks that would stand in their place. Never what nobody has written: that would take memory for it. */
+static void populate_arrived(struct sp_region *region, uint64_t first, uint64_t end)
+{
+    pthread_mutex_lock(&region->lock);
+    if (first < region->arrived.first)
+        first = region->arrived.first;
+    if (end > region->arrived.end)
+        end = region->arrived.end;
+    bool is_known = first >= region->populated.first && end <= region->populated.end;
+    if (first < end)
+        sp_stretch_add(&region->populated, first, end);
+    pthread_mutex_unlock(&region->lock);
+    if (first < end && !is_known)
+        sp_hostwatch_populate(region->start + first, end - first);
+}
+
+static bool begin_watch(struct sp_watched_map *map)
+{
+    struct sp_region *region = map->region;
+    if (!is_worth_watching(region, map->first, map->end))
+        return false;
+    populate_arrived(region, map->first, map->end);
+    return sp_hostwatch_arm(region->start + map->first, map->end - map->first, &map->watch) == 0;
+}
+
 bool sp_watched_map_begin(struct sp_region *region, uint64_t first, uint64_t end, bool may_watch)
 {
     struct sp_watched_map *map = sp_alloc(sizeof *map);
@@ -61,10 +87,8 @@ bool sp_watched_map_begin(struct sp_region *region, uint64_t first, uint64_t end
     map->region = region;
     map->first = first;
     map->end = end;
-    if (may_watch && is_worth_watching(region, first, end) &&
-        sp_hostwatch_arm(region->start + first, end - first, &map->watch))
-        map->watch = NULL;
-    bool is_watched = map->watch != NULL;
+    map->watch = NULL;
+    bool is_watched = may_watch && begin_watch(map);
     pthread_mutex_lock(&region->lock);
     map->next = region->maps;
     region->maps = map;

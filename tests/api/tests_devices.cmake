@@ -6,5 +6,6 @@ set(SP_API_TESTS_DEVICES
   device_streams
   devices_random
   devices_share
+  map_populate
   user_problems
 )
