@@ -5,6 +5,7 @@
  * nothing where all devices work in the host's memory. Copies and fills take any mix of
  * SVM and ordinary pointers. No state of its own, no lock.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/mem.h"
@@ -12,6 +13,7 @@
 #include "api/transfer.h"
 #include "runtime/command.h"
 #include "svm/heap.h"
+#include "svm/pool.h"
 #include "svm/watched_map.h"
 #include "util/symbol.h"
 
@@ -39,17 +41,37 @@ static bool fits_all_devices(cl_context context, size_t size)
     for (cl_uint i = 0; i < context->num_devices; i++)
         if (size > context->devices[i]->device->info.max_alloc_bytes)
             return false;
-    return size != 0;
+    return true;
+}
+
+/* A region that is too large for a device of the context, in the memory of several that see each other's
+ * (docs/pooled-memory.md); NULL where that cannot be. */
+static void *alloc_pooled(cl_context context, cl_svm_mem_flags flags, size_t size, cl_uint alignment)
+{
+    uint32_t agents = 0;
+    struct sp_pool *pool;
+    if (flags & CL_MEM_SVM_FINE_GRAIN_BUFFER)
+        return NULL;
+    for (cl_uint i = 0; i < context->num_devices; i++)
+        if (context->devices[i]->device->info.own_memory)
+            agents |= 1u << context->devices[i]->device->agent;
+    if (!agents || sp_pool_plan(size, agents, &pool) || !pool)
+        return NULL; /* without a pool it is the host's memory that is too small */
+    void *start = sp_arena_alloc_pooled(context->arena, size, alignment, flags, pool);
+    if (!start)
+        free(pool);
+    return start;
 }
 
 void *CL_API_CALL clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size,
                              cl_uint alignment)
 {
-    if (!sp_object_is(context, SP_OBJECT_CONTEXT) || !flags_are_valid(context, flags) ||
-        !fits_all_devices(context, size))
+    if (!sp_object_is(context, SP_OBJECT_CONTEXT) || !flags_are_valid(context, flags) || size == 0)
         return NULL;
     if (alignment && (!sp_is_power_of_two(alignment) || alignment > SP_MAX_ALIGNMENT))
         return NULL;
+    if (!fits_all_devices(context, size))
+        return alloc_pooled(context, flags, size, alignment);
     return sp_arena_alloc(context->arena, size, alignment, flags,
                           flags & CL_MEM_SVM_FINE_GRAIN_BUFFER ? SP_PATH_HOME : SP_PATH_PRIVATE);
 }

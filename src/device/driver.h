@@ -46,6 +46,8 @@ enum sp_work_kind {
     SP_WORK_CALL, /* a function of the host on a thread of the device: native kernels */
     /* Only for devices with memory of their own (sp_device_info.own_memory): */
     SP_WORK_BIND,     /* makes a range of the window usable on the device */
+    SP_WORK_BIND_PEER, /* the same, with the memory that another device (range.source) has bound there, which this one
+                          sees (sp_device_ops.sees) and whose BIND has finished */
     SP_WORK_UNBIND,   /* the range becomes inaccessible there; its private backing is freed */
     SP_WORK_TRANSFER, /* copies a range of the window from one agent's backing to another's */
     SP_WORK_DECLARE,  /* lets the kernel with the ticket reach a range. The checking mode's; a device that keeps
@@ -100,7 +102,7 @@ struct sp_work {
             bool is_home; /* bind: to the host's pages, which all agents see; else to zeroed memory
                              of the device */
             uint32_t source, destination; /* transfer: agents; this device is one of them, and
-                                             bound there where it is */
+                                             bound there, to its own memory, where it is */
             uint64_t ticket; /* declare: of the kernel */
         } range;
     };
@@ -176,6 +178,10 @@ struct sp_device_ops {
     /* How far the memory of agent `source` is from the device: less is nearer, UINT32_MAX is out of reach. The host's is
      * always in reach. Own memory only; NULL: all are as near. */
     uint32_t (*distance)(struct sp_device *device, uint32_t source);
+
+    /* Whether the device can use the memory of agent `source` where it is (SP_WORK_BIND_PEER). Own memory only; NULL: of
+     * no other. */
+    bool (*sees)(struct sp_device *device, uint32_t source);
 
     /* Waits until `gate` is open. Meanwhile the thread may run submitted works of `stream`, and
      * only of it: a wait must not be prolonged by work that it does not depend on. */

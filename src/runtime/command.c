@@ -430,7 +430,9 @@ static cl_int status_of_errno(int error)
 static void work_finished(struct sp_work *work, int error)
 {
     struct ending ending = {0};
-    complete_command(&ending, command_of_work(work), status_of_errno(error));
+    struct sp_command *command = command_of_work(work);
+    error = sp_coherence_outcome(&command->coherence, error);
+    complete_command(&ending, command, status_of_errno(error));
     start_ready(&ending);
 }
 

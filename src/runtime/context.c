@@ -79,6 +79,7 @@ static int probe_driver(struct _cl_platform_id *platform, const struct sp_driver
         return error == -ENODEV ? 0 : error;
     if (driver == &sp_cpu_driver) {
         host_device = found[0];
+        sp_coherence_set_host_bytes(found[0]->info.global_memory_bytes);
         if (!sp_selection()->has_cpu)
             return 0;
     }

@@ -5,6 +5,11 @@
  * host), when its path changes, or with the device. A command that finds no room while other commands have pins waits,
  * in order, without pins of its own; so it waits only for commands that will end.
  *
+ * Of a pooled region (pool.h) each part is bound by itself: to memory of its home, and on other members of the pool, as
+ * *peers* of that binding, to the same memory. A peer's work is sent when the home's is done, and a command starts when
+ * what it pinned is ready. The home's memory is free again when its peers have let go, too. What is no good any more, a peer of
+ * memory that died with its device above all, is an orphan: it stays while commands have pins on it, and nobody gets a new one.
+ *
  * One lock for all of it. Works are submitted with it held, so that a device's ring has them in the order in
  * which bindings changed.
  */
@@ -12,20 +17,22 @@
 #include <stdlib.h>
 
 #include "svm/coherence_internal.h"
+#include "svm/pool.h"
 #include "util/alloc.h"
 
 struct agent {
     struct sp_device *device; /* NULL: no such agent */
-    uint64_t used_bytes;      /* private backings */
+    uint64_t used_bytes;      /* private backings, and what is leaving */
+    uint64_t leaving_bytes;   /* of parts that were taken off while peers have them mapped */
     struct sp_binding *newest, *oldest;
     uint32_t life;    /* of the device: what is bound is bound in this one */
-    unsigned pinning; /* commands that have pins */
-    struct sp_coherence *first_waiting, *last_waiting; /* for room, in order */
+    unsigned pinning; /* commands that have pins on its memory */
 };
 
 static struct {
     pthread_mutex_t lock;
     struct agent agents[SP_MAX_AGENTS];
+    struct sp_coherence *first_waiting, *last_waiting; /* for room, in order */
 } bindings = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void sp_bindings_lock(void)
@@ -70,21 +77,92 @@ static void unreference(struct sp_binding *binding)
         free(binding);
 }
 
+static struct sp_coherence *take_ready(void);
+static void go_on_with(struct sp_coherence *ready);
+
+/* Of no use to anybody from now on. With the lock held. */
+static void orphan(struct sp_binding *binding)
+{
+    binding->is_orphan = true;
+    if (binding->pins == 0)
+        sp_binding_take_off(binding);
+}
+
+/* A part is bound, or cannot be. Those that wait go on, and its peers are bound now. */
+static void part_bound(struct sp_binding *binding, int error)
+{
+    struct sp_binding *failed = NULL;
+    sp_bindings_lock();
+    binding->is_ready = true;
+    binding->error = error;
+    struct sp_waiter *waiter = binding->waiters;
+    binding->waiters = NULL;
+    for (struct sp_binding *seer = binding->seers, *next; seer; seer = next) {
+        next = seer->next_seer;
+        if (error || !seer->span) {
+            seer->next_seer = failed;
+            failed = seer;
+        } else {
+            sp_agent_submit(seer->agent, &seer->bind);
+        }
+    }
+    binding->seers = NULL;
+    if (error && binding->span)
+        orphan(binding);
+    sp_bindings_unlock();
+    while (failed) {
+        struct sp_binding *seer = failed;
+        failed = seer->next_seer; /* it may be gone afterwards */
+        part_bound(seer, error ? error : -EIO);
+    }
+    while (waiter) {
+        struct sp_waiter *next = waiter->next;
+        if (error)
+            sp_coherence_note_error(waiter->coherence, error);
+        sp_coherence_settle(waiter->coherence);
+        free(waiter);
+        waiter = next;
+    }
+    unreference(binding);
+}
+
 static void bind_finished(struct sp_work *work, int error)
 {
-    (void)error; /* a device that cannot bind what fits it has died, and is told of as such */
-    unreference((struct sp_binding *)((char *)work - offsetof(struct sp_binding, bind)));
+    struct sp_binding *binding = (struct sp_binding *)((char *)work - offsetof(struct sp_binding, bind));
+    /* A device that cannot bind the whole of what fits it has died, and is told of as such. Of parts the device has less
+     * than it thought. */
+    if (binding->part != SP_ALL_PARTS)
+        part_bound(binding, error == -ENOMEM ? -ENOSPC : error);
+    else
+        unreference(binding);
+}
+
+/* With the lock held: the agent of a peer has let go of the memory. */
+static void end_peer(struct sp_binding *peer)
+{
+    struct sp_binding *home = peer->home;
+    struct agent *agent = &bindings.agents[home->agent];
+    peer->home = NULL;
+    if (--home->peers == 0 && !home->span) {
+        agent->leaving_bytes -= home->bytes;
+        agent->used_bytes -= home->bytes;
+    }
+    unreference(home);
 }
 
 static void unbind_finished(struct sp_work *work, int error)
 {
-    (void)error;
-    unreference((struct sp_binding *)((char *)work - offsetof(struct sp_binding, unbind)));
-}
-
-static uint64_t span_bytes(const struct sp_span *span)
-{
-    return span->granules * SP_GRANULE_BYTES;
+    struct sp_binding *binding = (struct sp_binding *)((char *)work - offsetof(struct sp_binding, unbind));
+    struct sp_coherence *ready = NULL;
+    (void)error; /* where the device died it has let go, too */
+    if (binding->backing == SP_BACKING_PEER) {
+        sp_bindings_lock();
+        end_peer(binding);
+        ready = take_ready();
+        sp_bindings_unlock();
+    }
+    unreference(binding);
+    go_on_with(ready);
 }
 
 static void unlink_from_agent(struct agent *agent, struct sp_binding *binding)
@@ -120,16 +198,18 @@ static void unlink_binding(struct sp_binding *binding)
         link = &(*link)->next;
     *link = binding->next;
     unlink_from_agent(agent, binding);
-    if (!binding->is_home)
-        agent->used_bytes -= span_bytes(span);
+    if (binding->peers)
+        agent->leaving_bytes += binding->bytes;
+    else if (binding->backing == SP_BACKING_PRIVATE)
+        agent->used_bytes -= binding->bytes;
     binding->span = NULL;
 }
 
 void sp_binding_take_off(struct sp_binding *binding)
 {
     binding->unbind.kind = SP_WORK_UNBIND;
-    binding->unbind.range.start = (uintptr_t)binding->span->start;
-    binding->unbind.range.bytes = span_bytes(binding->span);
+    binding->unbind.range.start = (uintptr_t)binding->start;
+    binding->unbind.range.bytes = binding->bytes;
     binding->unbind.finished = unbind_finished;
     binding->unbind.life = bindings.agents[binding->agent].life;
     unlink_binding(binding);
@@ -144,6 +224,16 @@ void sp_coherence_unbind(struct sp_span *span)
     sp_bindings_unlock();
 }
 
+/* The memory of a part is gone with its home. */
+static void orphan_peers(struct sp_binding *home)
+{
+    for (struct sp_binding *peer = home->span->bindings, *next; peer; peer = next) {
+        next = peer->next;
+        if (peer->home == home)
+            orphan(peer);
+    }
+}
+
 void sp_bindings_forget(uint32_t number)
 {
     struct agent *agent = &bindings.agents[number];
@@ -152,7 +242,11 @@ void sp_bindings_forget(uint32_t number)
     agent->life = sp_agent_life(number);
     while (agent->newest) {
         struct sp_binding *binding = agent->newest;
+        if (binding->peers)
+            orphan_peers(binding);
         unlink_binding(binding);
+        if (binding->backing == SP_BACKING_PEER)
+            end_peer(binding);
         unreference(binding);
     }
     sp_bindings_unlock();
@@ -160,9 +254,26 @@ void sp_bindings_forget(uint32_t number)
 
 /* --- Room ------------------------------------------------------------------------------------------- */
 
-static int evict_for_room(struct sp_region *region, uint32_t agent)
+static int evict_for_room(struct sp_region *region, void *data)
 {
-    return sp_region_evict(region, agent, "eviction");
+    const struct sp_binding *binding = data;
+    if (binding->part == SP_ALL_PARTS)
+        return sp_region_evict(region, binding->agent, 0, region->bytes, "eviction");
+    uint64_t first = (uint64_t)(binding->start - region->start), end = first + binding->bytes;
+    return sp_region_evict(region, binding->agent, first, end < region->bytes ? end : region->bytes,
+                           "eviction");
+}
+
+/* What was evicted is taken off, and a part everywhere. No command has pins on it. */
+static void take_off_evicted(struct sp_binding *binding)
+{
+    struct sp_binding *peer = binding->span->bindings, *next;
+    for (; peer && binding->peers; peer = next) {
+        next = peer->next;
+        if (peer->home == binding)
+            sp_binding_take_off(peer);
+    }
+    sp_binding_take_off(binding);
 }
 
 /* Makes room on an agent: the longest unused span goes to the host. -ENOSPC where commands have pinned every span, -EBUSY
@@ -171,11 +282,11 @@ static int evict_one(struct agent *agent)
 {
     int result = -ENOSPC;
     for (struct sp_binding *binding = agent->oldest; binding; binding = binding->newer) {
-        if (binding->pins > 0 || binding->is_home)
+        if (binding->pins > 0 || binding->is_orphan || binding->backing != SP_BACKING_PRIVATE)
             continue;
-        int error = sp_span_for_each_region(binding->span, evict_for_room, binding->agent);
+        int error = sp_span_for_each_region(binding->span, evict_for_room, binding);
         if (!error) {
-            sp_binding_take_off(binding);
+            take_off_evicted(binding);
             return 0;
         }
         if (error != -EBUSY)
@@ -190,67 +301,126 @@ static bool has_room(const struct agent *agent, uint64_t bytes)
     return agent->used_bytes + bytes <= agent->device->info.global_memory_bytes;
 }
 
-static struct sp_binding *find_binding(struct sp_span *span, uint32_t agent)
+uint64_t sp_agent_free_bytes(uint32_t number)
+{
+    const struct agent *agent = &bindings.agents[number];
+    uint64_t all = agent->device->info.global_memory_bytes;
+    return all > agent->used_bytes ? all - agent->used_bytes : 0;
+}
+
+static struct sp_binding *find_binding(struct sp_span *span, uint32_t part, uint32_t agent)
 {
     struct sp_binding *binding = span->bindings;
-    while (binding && binding->agent != agent)
+    while (binding && (binding->agent != agent || binding->part != part))
         binding = binding->next;
     return binding;
 }
 
-/* Binds a span that is not bound yet and that there is room for. -ENOMEM. */
-static int bind_span(struct sp_span *span, uint32_t number, bool is_home,
-                     struct sp_binding **bound)
+/* A binding that is not in any list yet. -ENOMEM. */
+static int create_binding(struct sp_span *span, uint32_t part, uint32_t number,
+                          enum sp_backing backing, struct sp_binding **created)
 {
-    struct agent *agent = &bindings.agents[number];
     struct sp_binding *binding = sp_alloc(sizeof *binding);
     if (!binding)
         return -ENOMEM;
     binding->span = span;
+    binding->part = part;
     binding->agent = number;
-    binding->is_home = is_home;
-    binding->next = span->bindings;
-    span->bindings = binding;
-    link_as_newest(agent, binding);
-    agent->used_bytes += is_home ? 0 : span_bytes(span);
+    binding->backing = backing;
+    binding->start = span->start;
+    binding->bytes = span->granules * SP_GRANULE_BYTES;
+    if (part != SP_ALL_PARTS) {
+        binding->start += span->pool->parts[part].first * SP_GRANULE_BYTES;
+        binding->bytes = span->pool->parts[part].granules * SP_GRANULE_BYTES;
+    }
     atomic_init(&binding->references, 2); /* the lists, and the work */
-    binding->bind.kind = SP_WORK_BIND;
-    binding->bind.range.start = (uintptr_t)span->start;
-    binding->bind.range.bytes = span_bytes(span);
-    binding->bind.range.is_home = is_home;
+    binding->bind.kind = backing == SP_BACKING_PEER ? SP_WORK_BIND_PEER : SP_WORK_BIND;
+    binding->bind.range.start = (uintptr_t)binding->start;
+    binding->bind.range.bytes = binding->bytes;
+    binding->bind.range.is_home = backing == SP_BACKING_HOME;
     binding->bind.finished = bind_finished;
-    binding->bind.life = agent->life;
-    sp_agent_submit(number, &binding->bind);
-    *bound = binding;
+    binding->bind.life = bindings.agents[number].life;
+    *created = binding;
+    return 0;
+}
+
+static void link_binding(struct sp_binding *binding)
+{
+    struct agent *agent = &bindings.agents[binding->agent];
+    binding->next = binding->span->bindings;
+    binding->span->bindings = binding;
+    link_as_newest(agent, binding);
+    agent->used_bytes += binding->backing == SP_BACKING_PRIVATE ? binding->bytes : 0;
+}
+
+/* Binds a span, or a part, that is not bound yet and that there is room for. -ENOMEM. */
+static int bind_span(struct sp_span *span, uint32_t part, uint32_t number, bool is_home,
+                     struct sp_binding **bound)
+{
+    int error = create_binding(span, part, number,
+                               is_home ? SP_BACKING_HOME : SP_BACKING_PRIVATE, bound);
+    if (error)
+        return error;
+    link_binding(*bound);
+    sp_agent_submit(number, &(*bound)->bind);
+    return 0;
+}
+
+/* Binds a part to the memory that `home` has bound, or will have. -ENOMEM. */
+static int bind_peer(struct sp_binding *home, uint32_t number, struct sp_binding **bound)
+{
+    int error = create_binding(home->span, home->part, number, SP_BACKING_PEER, bound);
+    if (error)
+        return error;
+    struct sp_binding *peer = *bound;
+    link_binding(peer);
+    peer->bind.range.source = home->agent;
+    peer->home = home;
+    home->peers++;
+    /* Relaxed: the lists hold a reference. */
+    atomic_fetch_add_explicit(&home->references, 1, memory_order_relaxed);
+    if (home->is_ready) {
+        sp_agent_submit(number, &peer->bind);
+    } else {
+        peer->next_seer = home->seers;
+        home->seers = peer;
+    }
     return 0;
 }
 
 /* As bind_span, making room first. Errors of evict_one, too. */
-static int bind_with_room(struct sp_span *span, uint32_t number, struct sp_binding **bound)
+static int bind_with_room(struct sp_span *span, uint32_t part, uint32_t number,
+                          struct sp_binding **bound)
 {
     struct agent *agent = &bindings.agents[number];
     bool is_home = sp_span_is_home(span);
+    uint64_t granules = part == SP_ALL_PARTS ? span->granules : span->pool->parts[part].granules;
+    uint64_t bytes = granules * SP_GRANULE_BYTES;
     int error = 0;
-    while (!error && !is_home && !has_room(agent, span_bytes(span)))
-        error = evict_one(agent);
-    return error ? error : bind_span(span, number, is_home, bound);
+    while (!error && !is_home && !has_room(agent, bytes))
+        error = has_room(agent, bytes - (bytes < agent->leaving_bytes ? bytes : agent->leaving_bytes))
+                    ? -EBUSY
+                    : evict_one(agent);
+    return error ? error : bind_span(span, part, number, is_home, bound);
 }
 
 int sp_bindings_bind_if_room(struct sp_span *span, uint32_t agent)
 {
     struct sp_binding *binding;
     bool is_home = sp_span_is_home(span);
-    if (find_binding(span, agent))
+    if (find_binding(span, SP_ALL_PARTS, agent))
         return 0;
-    if (!is_home && !has_room(&bindings.agents[agent], span_bytes(span)))
+    if (!is_home && !has_room(&bindings.agents[agent], span->granules * SP_GRANULE_BYTES))
         return -ENOSPC;
-    return bind_span(span, agent, is_home, &binding);
+    return bind_span(span, SP_ALL_PARTS, agent, is_home, &binding);
 }
 
 static int bind_home(struct sp_span *span, uint32_t agent)
 {
     struct sp_binding *binding;
-    return find_binding(span, agent) ? 0 : bind_span(span, agent, true, &binding);
+    return find_binding(span, SP_ALL_PARTS, agent)
+               ? 0
+               : bind_span(span, SP_ALL_PARTS, agent, true, &binding);
 }
 
 int sp_coherence_bind_home(struct sp_arena *arena, uint32_t agent)
@@ -263,36 +433,81 @@ int sp_coherence_bind_home(struct sp_arena *arena, uint32_t agent)
 
 /* --- Pins of commands ------------------------------------------------------------------------------- */
 
+static void unpin(struct sp_binding **pinned)
+{
+    struct sp_binding *binding = *pinned;
+    *pinned = NULL;
+    if (!binding)
+        return;
+    if (--binding->pins == 0 && binding->is_orphan && binding->span)
+        sp_binding_take_off(binding);
+    unreference(binding);
+}
+
 static void unpin_ranges(struct sp_coherence *coherence)
 {
     for (unsigned i = 0; i < coherence->count; i++) {
-        struct sp_range_use *range = &coherence->ranges[i];
-        if (!range->binding)
-            continue;
-        range->binding->pins--;
-        unreference(range->binding);
-        range->binding = NULL;
+        unpin(&coherence->ranges[i].binding);
+        unpin(&coherence->ranges[i].home);
     }
 }
 
-static int pin_range(struct sp_range_use *range, uint32_t number)
+/* `home`: the binding whose peer it is to be, or NULL. */
+static int pin(struct sp_span *span, uint32_t part, uint32_t number, struct sp_binding *home,
+               struct sp_binding **pinned)
 {
     struct agent *agent = &bindings.agents[number];
-    struct sp_span *span = range->region->span;
-    struct sp_binding *binding = find_binding(span, number);
+    struct sp_binding *binding = find_binding(span, part, number);
+    if (binding && binding->is_orphan)
+        return -EBUSY;
     if (binding) {
         unlink_from_agent(agent, binding);
         link_as_newest(agent, binding);
     } else {
-        int error = bind_with_room(span, number, &binding);
+        int error = home ? bind_peer(home, number, &binding)
+                         : bind_with_room(span, part, number, &binding);
         if (error)
             return error;
     }
     binding->pins++;
     /* Relaxed: the lists hold a reference. */
     atomic_fetch_add_explicit(&binding->references, 1, memory_order_relaxed);
-    range->binding = binding;
+    *pinned = binding;
     return 0;
+}
+
+static int pin_range(struct sp_range_use *range, uint32_t number)
+{
+    struct sp_span *span = range->region->span;
+    int error = 0;
+    if (!range->is_pooled)
+        return pin(span, SP_ALL_PARTS, number, NULL, &range->binding);
+    range->memory_life = bindings.agents[range->memory].life;
+    if (range->memory != number)
+        error = pin(span, range->part, range->memory, NULL, &range->home);
+    return error ? error : pin(span, range->part, number, range->home, &range->binding);
+}
+
+/* Lets it wait for parts that are not bound yet. All or nothing: -ENOMEM. */
+static int wait_for_parts(struct sp_coherence *coherence)
+{
+    struct sp_supply supply = {0};
+    size_t count = 0;
+    for (unsigned i = 0; i < coherence->count; i++)
+        count += coherence->ranges[i].is_pooled && !coherence->ranges[i].binding->is_ready;
+    int error = count ? sp_supply_fill(&supply, 0, count) : 0;
+    for (unsigned i = 0; !error && i < coherence->count; i++)
+        if (coherence->ranges[i].is_pooled && !coherence->ranges[i].binding->is_ready)
+            sp_supply_wait(&supply, &coherence->ranges[i].binding->waiters, coherence);
+    sp_supply_finish(&supply);
+    return error;
+}
+
+static void count_pinning(uint32_t agents, int more)
+{
+    for (uint32_t i = 0; i < SP_MAX_AGENTS; i++)
+        if (agents >> i & 1)
+            bindings.agents[i].pinning += (unsigned)more;
 }
 
 /* All or nothing. A kernel may follow pointers to any region of the home path, so all of them are bound. */
@@ -304,51 +519,74 @@ static int pin_ranges(struct sp_coherence *coherence)
         sp_path_decide(coherence->ranges[i].region, coherence->agent, coherence->is_migration);
     for (unsigned i = 0; !error && i < coherence->count; i++)
         error = pin_range(&coherence->ranges[i], coherence->agent);
+    if (!error)
+        error = wait_for_parts(coherence);
     if (error)
         unpin_ranges(coherence);
-    else
-        bindings.agents[coherence->agent].pinning += coherence->count > 0;
+    else if (coherence->count > 0)
+        count_pinning(coherence->agents, 1);
     return error;
 }
 
-/* Whether something will end that makes room: another command, or a copy. */
-static bool has_hope(const struct agent *agent, int error)
+/* Whether something will end that makes room: another command, a copy, or a peer that lets go. */
+static bool has_hope(const struct sp_coherence *coherence, int error)
 {
-    return error == -EBUSY || (error == -ENOSPC && agent->pinning > 0);
+    if (error != -ENOSPC)
+        return error == -EBUSY;
+    for (uint32_t i = 0; i < SP_MAX_AGENTS; i++)
+        if (coherence->agents >> i & 1 && bindings.agents[i].pinning > 0)
+            return true;
+    return false;
+}
+
+static void wait_in_line(struct sp_coherence *coherence)
+{
+    coherence->next_waiting = NULL;
+    *(bindings.first_waiting ? &bindings.last_waiting->next_waiting : &bindings.first_waiting) =
+        coherence;
+    bindings.last_waiting = coherence;
+}
+
+/* Whether someone in line needs one of the same agents. */
+static bool is_behind(const struct sp_coherence *coherence)
+{
+    const struct sp_coherence *other = coherence->count ? bindings.first_waiting : NULL;
+    while (other && !(other->agents & coherence->agents))
+        other = other->next_waiting;
+    return other != NULL;
 }
 
 bool sp_bindings_pin(struct sp_coherence *coherence, struct sp_arena *arena)
 {
-    struct agent *agent = &bindings.agents[coherence->agent];
     coherence->arena = arena;
     sp_bindings_lock();
     /* Who waits already goes first. */
-    bool is_behind = agent->first_waiting && coherence->count > 0;
-    int error = is_behind ? -ENOSPC : pin_ranges(coherence);
-    bool must_wait = is_behind || has_hope(agent, error);
-    if (must_wait) {
-        coherence->next_waiting = NULL;
-        *(agent->first_waiting ? &agent->last_waiting->next_waiting : &agent->first_waiting) =
-            coherence;
-        agent->last_waiting = coherence;
-    }
+    int error = is_behind(coherence) ? -EBUSY : pin_ranges(coherence);
+    bool must_wait = has_hope(coherence, error);
+    if (must_wait)
+        wait_in_line(coherence);
     sp_bindings_unlock();
     if (error && !must_wait)
         sp_coherence_note_error(coherence, error);
     return !must_wait;
 }
 
-/* Takes those off the list of waiting commands that have room now, or never will. They are a list again, with
- * `pin_error` set. */
-static struct sp_coherence *take_ready(struct agent *agent)
+/* Takes those off the line of waiting commands that have room now, or never will. They are a list, with `pin_error`
+ * set. None overtakes another that needs one of the same agents. */
+static struct sp_coherence *take_ready(void)
 {
-    struct sp_coherence *first = NULL, **last = &first;
-    while (agent->first_waiting) {
-        struct sp_coherence *coherence = agent->first_waiting;
-        int error = pin_ranges(coherence);
-        if (has_hope(agent, error))
-            break;
-        agent->first_waiting = coherence->next_waiting;
+    struct sp_coherence *first = NULL, **last = &first, *waiting = bindings.first_waiting;
+    uint32_t blocked = 0;
+    bindings.first_waiting = bindings.last_waiting = NULL;
+    while (waiting) {
+        struct sp_coherence *coherence = waiting;
+        waiting = coherence->next_waiting;
+        int error = coherence->agents & blocked ? -EBUSY : pin_ranges(coherence);
+        if (has_hope(coherence, error)) {
+            blocked |= coherence->agents;
+            wait_in_line(coherence);
+            continue;
+        }
         coherence->next_waiting = NULL;
         coherence->pin_error = error;
         *last = coherence;
@@ -368,7 +606,7 @@ static void go_on_with(struct sp_coherence *ready)
 
 static void count_use(const struct sp_coherence *coherence, const struct sp_range_use *range)
 {
-    if (range->region->path != SP_PATH_PRIVATE)
+    if (range->region->path != SP_PATH_PRIVATE || range->region->span->pool)
         return;
     if (coherence->is_migration)
         sp_path_reset(range->region);
@@ -378,7 +616,6 @@ static void count_use(const struct sp_coherence *coherence, const struct sp_rang
 
 void sp_bindings_unpin(struct sp_coherence *coherence)
 {
-    struct agent *agent = &bindings.agents[coherence->agent];
     bool has_pins = false;
     for (unsigned i = 0; i < coherence->count; i++)
         has_pins |= coherence->ranges[i].binding != NULL;
@@ -386,16 +623,17 @@ void sp_bindings_unpin(struct sp_coherence *coherence)
     for (unsigned i = 0; i < coherence->count; i++)
         count_use(coherence, &coherence->ranges[i]);
     unpin_ranges(coherence);
-    agent->pinning -= has_pins;
-    struct sp_coherence *ready = take_ready(agent);
+    if (has_pins)
+        count_pinning(coherence->agents, -1);
+    struct sp_coherence *ready = take_ready();
     sp_bindings_unlock();
     go_on_with(ready);
 }
 
-void sp_bindings_retry(uint32_t number)
+void sp_bindings_retry(void)
 {
     sp_bindings_lock();
-    struct sp_coherence *ready = take_ready(&bindings.agents[number]);
+    struct sp_coherence *ready = take_ready();
     sp_bindings_unlock();
     go_on_with(ready);
 }

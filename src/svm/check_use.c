@@ -6,6 +6,8 @@
 
 #include "device/driver.h"
 #include "svm/check_internal.h"
+#include "svm/pool.h"
+#include "svm/window.h"
 #include "util/alloc.h"
 #include "util/symbol.h"
 
@@ -35,6 +37,13 @@ static void tell_at_once(const struct check_use *use, const struct sp_finding_ac
     sp_check_tell(&finding);
 }
 
+/* Two devices that see the same memory may well change different bytes of a range that both declared. */
+static bool are_in_one_pool(const struct check_use *use, const struct check_use *other)
+{
+    const struct sp_pool *pool = use->region->span->pool;
+    return sp_pool_has(pool, use->command->agent) && sp_pool_has(pool, other->command->agent);
+}
+
 /* Looks for others that use the same bytes. What only might be used is left out: a program may well
  * declare more than its kernel touches. */
 static void look_for_others(const struct check_use *use)
@@ -48,7 +57,8 @@ static void look_for_others(const struct check_use *use)
         if (other->command->agent == command->agent || (other->command->is_map && is_map) ||
             !(other->command->has_work || other->command->is_map) ||
             !(use->is_write ? other->is_read || other->is_write : other->is_write) ||
-            !overlap(use->first, use->end, other->first, other->end))
+            !overlap(use->first, use->end, other->first, other->end) ||
+            are_in_one_pool(use, other))
             continue;
         tell_at_once(use, &other->command->actor, other->first, false);
         return;
@@ -341,6 +351,8 @@ void sp_check_declare(const struct sp_coherence *coherence, struct sp_device *de
     bool is_whole = !work->kernel.globals || declare(device, work->kernel.globals, 1, ticket);
     for (unsigned i = 0; is_whole && i < coherence->count; i++) {
         const struct sp_region *region = coherence->ranges[i].region;
+        if (i && coherence->ranges[i - 1].region == region)
+            continue;
         is_whole = declare(device, region->start, region->bytes, ticket);
     }
     if (is_whole) /* else the kernel is not checked */

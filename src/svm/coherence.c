@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "svm/coherence_internal.h"
+#include "svm/pool.h"
 #include "svm/trace.h"
 #include "svm/watched_map.h"
 #include "util/alloc.h"
@@ -23,7 +24,14 @@
 /* A prefetch takes at most one such part of a device's memory for one range, so that guessing does not fill it. */
 #define PREFETCH_SHARE 4u
 
+static uint64_t host_bytes = UINT64_MAX; /* set before the first use */
+
 static void go_on(struct sp_coherence *coherence);
+
+void sp_coherence_set_host_bytes(uint64_t bytes)
+{
+    host_bytes = bytes;
+}
 
 void sp_coherence_settle(struct sp_coherence *coherence)
 {
@@ -117,7 +125,7 @@ static int fetch_to_host(struct sp_supply *supply, struct sp_coherence *coherenc
     struct sp_transfers transfers = {0};
     uint64_t first = range->first, end = range->end;
     int error = 0;
-    while (!error && sp_directory_out_of_reach(&region->directory, &first, &end, coherence->agent,
+    while (!error && sp_directory_out_of_reach(&region->directory, &first, &end, range->memory,
                                                distance, NULL)) {
         error = sp_directory_acquire(&region->directory, first, end, SP_AGENT_HOST, SP_ACCESS_READ,
                                      distance, NULL, &transfers);
@@ -151,7 +159,7 @@ static bool wait_for_copies(struct sp_supply *supply, struct sp_coherence *coher
                             const struct sp_range_use *range, bool for_sources)
 {
     bool is_blocked = false;
-    uint32_t agent = sp_span_is_at_home(range->region->span) ? SP_AGENT_HOST : coherence->agent;
+    uint32_t agent = sp_span_is_at_home(range->region->span) ? SP_AGENT_HOST : range->memory;
     for (struct sp_copy *copy = range->region->copies; copy; copy = copy->next) {
         if (!sp_copy_must_end_before(copy, coherence) ||
             !overlap(copy->first, copy->end, range) ||
@@ -206,7 +214,10 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
     /* What is going to be overwritten is needed from nobody, and what is current from nobody else. */
     bool is_needed = !is_at_home && range->access != SP_ACCESS_DISCARD &&
                      !sp_directory_is_current(&region->directory, range->first, range->end,
-                                              coherence->agent);
+                                              range->memory);
+    if (is_needed && range->memory == SP_AGENT_HOST && region->span->pool &&
+        range->end - range->first > host_bytes)
+        return -ENOSPC;
     size_t most =
         is_needed ? sp_directory_runs_in(&region->directory, range->first, range->end) : 0;
     int error = sp_supply_fill(&supply, most, most + count_waits(region));
@@ -219,14 +230,14 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
     }
     uint64_t first = range->first, end = range->end;
     if (!error && !*is_blocked && is_needed && region->copies &&
-        sp_directory_out_of_reach(&region->directory, &first, &end, coherence->agent, distance,
+        sp_directory_out_of_reach(&region->directory, &first, &end, range->memory, distance,
                                   range))
         *is_blocked = wait_for_copies(&supply, coherence, range, true);
-    if (!error && !*is_blocked && is_needed && coherence->agent != SP_AGENT_HOST)
+    if (!error && !*is_blocked && is_needed && range->memory != SP_AGENT_HOST)
         error = fetch_to_host(&supply, coherence, range, is_blocked);
     if (!error && !*is_blocked && is_needed)
         error = sp_directory_acquire(&region->directory, range->first, range->end,
-                                     coherence->agent, SP_ACCESS_READ, distance, range, &transfers);
+                                     range->memory, SP_ACCESS_READ, distance, range, &transfers);
     if (!error && !*is_blocked) {
         if (sp_trace_is_on)
             trace_acquire(coherence, range, &transfers);
@@ -279,11 +290,81 @@ static int compare_ranges(const void *a, const void *b)
     return (p > q) - (p < q);
 }
 
+/* The pieces of a range that lie in parts of a pool, from `piece` on, in place of `*range`; with NULL they are only counted. */
+static unsigned cut(const struct sp_range_use *range, struct sp_range_use *piece)
+{
+    const struct sp_pool *pool = range->region->span->pool;
+    unsigned count = 0;
+    for (uint32_t i = 0; i < pool->count; i++) {
+        uint64_t first = pool->parts[i].first * SP_GRANULE_BYTES;
+        uint64_t end = first + pool->parts[i].granules * SP_GRANULE_BYTES;
+        if (range->end <= first || end <= range->first)
+            continue;
+        if (piece) {
+            *piece = *range;
+            piece->first = range->first > first ? range->first : first;
+            piece->end = range->end < end ? range->end : end;
+            piece->is_pooled = true;
+            piece->part = i;
+            piece->memory = pool->parts[i].home;
+            piece++;
+        }
+        count++;
+    }
+    return count;
+}
+
+/* What was one use of a region is `count` of them. */
+static void count_pieces(const struct sp_range_use *range, unsigned count)
+{
+    /* Relaxed: one use is held already. */
+    atomic_fetch_add_explicit(&range->region->uses, count - 1, memory_order_relaxed);
+    if (range->access != SP_ACCESS_READ)
+        atomic_fetch_add_explicit(&range->region->writers, count - 1, memory_order_relaxed);
+}
+
+/* Says of each range in whose memory it is used, and cuts those of pools along their parts. -ENOMEM: none was cut. */
+static int place_ranges(struct sp_coherence *coherence)
+{
+    unsigned count = 0, made = 0;
+    bool is_any = false;
+    coherence->agents = 1u << coherence->agent;
+    for (unsigned i = 0; i < coherence->count; i++) {
+        struct sp_range_use *range = &coherence->ranges[i];
+        range->memory = coherence->agent;
+        bool is_pooled = sp_pool_has(range->region->span->pool, coherence->agent);
+        count += is_pooled ? cut(range, NULL) : 1;
+        is_any |= is_pooled;
+    }
+    if (!is_any)
+        return 0;
+    struct sp_range_use *ranges = sp_alloc_array(count, sizeof *ranges);
+    if (!ranges)
+        return -ENOMEM;
+    for (unsigned i = 0; i < coherence->count; i++) {
+        const struct sp_range_use *range = &coherence->ranges[i];
+        unsigned pieces = 1;
+        if (sp_pool_has(range->region->span->pool, coherence->agent)) {
+            pieces = cut(range, &ranges[made]);
+            count_pieces(range, pieces);
+        } else {
+            ranges[made] = *range;
+        }
+        made += pieces;
+    }
+    for (unsigned i = 0; i < made; i++)
+        coherence->agents |= 1u << ranges[i].memory;
+    free(coherence->ranges);
+    coherence->ranges = ranges;
+    coherence->count = coherence->capacity = count;
+    return 0;
+}
+
 void sp_coherence_pinned(struct sp_coherence *coherence, int error)
 {
     if (error)
         sp_coherence_note_error(coherence, error);
-    go_on(coherence);
+    sp_coherence_settle(coherence);
 }
 
 void sp_coherence_begin(struct sp_coherence *coherence, struct sp_arena *arena, uint32_t agent)
@@ -292,8 +373,13 @@ void sp_coherence_begin(struct sp_coherence *coherence, struct sp_arena *arena, 
     coherence->next = 0;
     if (coherence->count)
         qsort(coherence->ranges, coherence->count, sizeof *coherence->ranges, compare_ranges);
-    if (agent == SP_AGENT_HOST || sp_bindings_pin(coherence, arena))
-        go_on(coherence);
+    int error = place_ranges(coherence);
+    if (error)
+        sp_coherence_note_error(coherence, error);
+    /* For this thread; parts that are not bound yet are counted on top. */
+    atomic_store_explicit(&coherence->waiting_for, 1, memory_order_relaxed);
+    if (error || agent == SP_AGENT_HOST || sp_bindings_pin(coherence, arena))
+        sp_coherence_settle(coherence);
 }
 
 /* --- Prefetching ---------------------------------------------------------------------------------- */
@@ -344,7 +430,7 @@ void sp_coherence_prefetch(const struct sp_coherence *coherence, uint32_t agent)
     for (unsigned i = 0; i < coherence->count; i++) {
         const struct sp_range_use *range = &coherence->ranges[i];
         struct sp_span *span = range->region->span;
-        if (span->path != SP_PATH_PRIVATE || sp_span_is_at_home(span) ||
+        if (span->path != SP_PATH_PRIVATE || sp_span_is_at_home(span) || span->pool ||
             range->access == SP_ACCESS_DISCARD || range->end - range->first > most ||
             sp_bindings_bind_if_room(span, agent))
             continue;
@@ -369,6 +455,13 @@ void sp_region_written(struct sp_arena *arena, const void *address, size_t bytes
     sp_arena_end_use(region);
 }
 
+/* Whether the memory that it was bound in is still there. Under the region's lock nothing of it is taken out of the directory
+ * afterwards without this having been seen to change. */
+static bool is_there(const struct sp_range_use *range)
+{
+    return !range->is_pooled || range->memory_life == sp_agent_life(range->memory);
+}
+
 /* What was to be changed is changed, or will be by the host until it unmaps. */
 static void note_change(const struct sp_coherence *coherence, const struct sp_range_use *range)
 {
@@ -381,9 +474,32 @@ static void note_change(const struct sp_coherence *coherence, const struct sp_ra
             return;
     }
     pthread_mutex_lock(&region->lock);
-    sp_region_note_written(region, range->first, range->end,
-                           is_at_home ? SP_AGENT_HOST : coherence->agent);
+    if (is_there(range))
+        sp_region_note_written(region, range->first, range->end,
+                               is_at_home ? SP_AGENT_HOST : range->memory);
     pthread_mutex_unlock(&region->lock);
+}
+
+/* The command failed, perhaps in the middle of writing into another device's memory. */
+static void note_damage(const struct sp_coherence *coherence, const struct sp_range_use *range)
+{
+    struct sp_region *region = range->region;
+    if (!range->is_pooled || range->memory == coherence->agent)
+        return; /* what its own device had it lost, or its work was refused */
+    pthread_mutex_lock(&region->lock);
+    while (is_there(range) && sp_directory_distrust(&region->directory, range->first, range->end,
+                                                    range->memory))
+        continue;
+    pthread_mutex_unlock(&region->lock);
+}
+
+int sp_coherence_outcome(struct sp_coherence *coherence, int error)
+{
+    coherence->has_run = !error;
+    for (unsigned i = 0; !error && i < coherence->count; i++)
+        if (coherence->ranges[i].access != SP_ACCESS_READ && !is_there(&coherence->ranges[i]))
+            error = -EIO;
+    return error;
 }
 
 /* Takes a range off the list of what is overwritten; those who wait for it go on. */
@@ -412,8 +528,12 @@ void sp_coherence_end(struct sp_coherence *coherence, bool is_done)
     for (unsigned i = 0; i < coherence->count; i++) {
         struct sp_range_use *range = &coherence->ranges[i];
         bool may_write = range->access != SP_ACCESS_READ;
-        if (is_done && may_write && range->region->path == SP_PATH_PRIVATE)
-            note_change(coherence, range);
+        if (may_write && range->region->path == SP_PATH_PRIVATE) {
+            if (is_done || coherence->has_run)
+                note_change(coherence, range);
+            else
+                note_damage(coherence, range);
+        }
         if (may_write)
             atomic_fetch_sub_explicit(&range->region->writers, 1, memory_order_relaxed);
         if (range->is_overwriting)

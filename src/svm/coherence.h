@@ -33,6 +33,12 @@ struct sp_range_use {
     bool is_read, is_written, is_undeclared;
     bool has_moved;             /* copies were needed */
     struct sp_binding *binding; /* of its span on the agent, with a reference and a pin; or NULL */
+    /* From begin on. */
+    uint32_t memory;         /* the agent in whose memory it is used: the command's own, but where is_pooled */
+    bool is_pooled;          /* one part of a pooled region, used by a member of the pool */
+    uint32_t part;           /* is_pooled: which */
+    uint32_t memory_life;    /* is_pooled: of `memory`, in which it is bound there */
+    struct sp_binding *home; /* is_pooled, and `memory` is another agent: of the part there; as `binding` */
     /* Access DISCARD, while the command is under way: in the region's list, under its lock. */
     bool is_overwriting;
     uint32_t agent;
@@ -55,6 +61,8 @@ struct sp_coherence {
     struct sp_arena *arena;
     struct sp_coherence *next_waiting;
     int pin_error;
+    uint32_t agents;             /* bit a: it needs agent a's memory */
+    bool has_run;                /* its work has ended well, whatever became of what it wrote */
     uint32_t life; /* of the agent's device: the one that its ranges are bound in */
     /* Called exactly once after begin, when all is current or `error` says why not. No lock is held. */
     void (*ready)(struct sp_coherence *coherence);
@@ -81,9 +89,17 @@ void sp_region_written(struct sp_arena *arena, const void *address, size_t bytes
 /* Makes all regions of the arena's home path reachable on `agent`. -ENOMEM. */
 int sp_coherence_bind_home(struct sp_arena *arena, uint32_t agent);
 
+/* The command's work has ended with `error` (0: well): what that means for the command. -EIO where it wrote to the
+ * memory of another device that has died since. */
+int sp_coherence_outcome(struct sp_coherence *coherence, int error);
+
 /* The command has ended (is_done: well, so what it was to change is changed), or was never begun. Before anybody is told of
  * the end. Afterwards `coherence` is as zeroed. */
 void sp_coherence_end(struct sp_coherence *coherence, bool is_done);
+
+/* How much memory the host has: what a command of the host needs of one range of a pooled region must fit into that. Before the
+ * first use; as good as endless without. */
+void sp_coherence_set_host_bytes(uint64_t bytes);
 
 /* Takes a span off every device. Called by the heap when none of its regions is used, with no lock held. */
 void sp_coherence_unbind(struct sp_span *span);

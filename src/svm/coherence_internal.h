@@ -80,22 +80,44 @@ bool sp_copies_are_read_by_others(const struct sp_region *region, uint32_t agent
 void sp_copies_cancel(struct sp_region *region, uint32_t agent,
                       void (*lost)(void *data, uint64_t first, uint64_t end), void *data);
 
-/* Brings to the host what only `agent` holds of a region, and takes the rest from it. Afterwards nobody will
- * copy from it. -EBUSY while another device does; -ENOMEM. Takes the region's lock. */
-int sp_region_evict(struct sp_region *region, uint32_t agent, const char *reason);
+/* Brings to the host what only `agent` holds of [first, end) of a region, and takes the rest from it. Afterwards nobody will
+ * copy that from it. -EBUSY while another device does; -ENOMEM. Takes the region's lock. */
+int sp_region_evict(struct sp_region *region, uint32_t agent, uint64_t first, uint64_t end,
+                    const char *reason);
 
 /* --- bindings.c ------------------------------------------------------------------------------------- */
 
-/* A span on an agent. */
+enum sp_backing {
+    SP_BACKING_PRIVATE, /* memory of the device */
+    SP_BACKING_HOME,    /* the host's pages */
+    SP_BACKING_PEER,    /* memory of another device: a part of a pooled region */
+};
+
+/* Of a binding to a whole span. */
+#define SP_ALL_PARTS UINT32_MAX
+
+/* A span on an agent; of a pooled region one part of it, but outside of the pool. */
 struct sp_binding {
     struct sp_binding *next;          /* of the span */
     struct sp_binding *newer, *older; /* of the agent, by last use */
     struct sp_span *span;             /* NULL once taken off */
+    unsigned char *start;
+    uint64_t bytes;
+    uint32_t part; /* of the pool, or SP_ALL_PARTS */
     uint32_t agent;
-    bool is_home;                     /* to the host's pages, else to memory of the device */
-    unsigned pins;                    /* commands that need it; not evicted meanwhile */
-    atomic_uint references;           /* one while it is linked, one for each work under way */
+    enum sp_backing backing;
+    unsigned pins;              /* commands that need it; not evicted meanwhile */
+    atomic_uint references;     /* one while it is linked, one for each work under way, and one for each peer */
     struct sp_work bind, unbind;
+    /* Parts only. */
+    bool is_ready;              /* bound, or `error` says why not */
+    bool is_orphan;             /* it is no good any more, and is taken off when no command needs it */
+    int error;
+    struct sp_waiter *waiters;  /* until it is ready */
+    struct sp_binding *home;    /* peer: the binding of the same part at its home */
+    unsigned peers;             /* home: peers that may still have its memory mapped */
+    struct sp_binding *seers;   /* home: peers that are bound when it is ready */
+    struct sp_binding *next_seer;
 };
 
 /* The device of an agent, or NULL. */
@@ -117,12 +139,15 @@ bool sp_bindings_pin(struct sp_coherence *coherence, struct sp_arena *arena);
 /* The pins of a command that has ended; what waited for the room that it took goes on. */
 void sp_bindings_unpin(struct sp_coherence *coherence);
 
-/* A copy from this agent to another device has ended: that may have been what stood in the way of an eviction. */
-void sp_bindings_retry(uint32_t agent);
+/* Something has ended that may have stood in the way of an eviction: a copy from one device to another, or a device. */
+void sp_bindings_retry(void);
 
 /* Binds a span that is not bound there yet, without evicting anything for it: 0, -ENOSPC, -ENOMEM. With the bindings'
  * lock held. */
 int sp_bindings_bind_if_room(struct sp_span *span, uint32_t agent);
+
+/* How much of an agent's memory no binding has. With the bindings' lock held. */
+uint64_t sp_agent_free_bytes(uint32_t agent);
 
 /* Unlinks a binding and lets the device forget it. With the bindings' lock held. */
 void sp_binding_take_off(struct sp_binding *binding);

@@ -104,7 +104,7 @@ static void copy_finished(struct sp_work *work, int error)
         free(waiter);
     }
     if (copy->source != copy->executor && copy->source != SP_AGENT_HOST)
-        sp_bindings_retry(copy->source);
+        sp_bindings_retry();
     free(copy);
 }
 
@@ -117,6 +117,17 @@ bool sp_copy_must_end_before(const struct sp_copy *copy, const struct sp_coheren
 bool sp_copy_concerns(const struct sp_copy *copy, uint32_t agent, enum sp_access access)
 {
     return copy->destination == agent || (copy->source == agent && access != SP_ACCESS_READ);
+}
+
+/* The life of the copy's executor in which what it copies is bound: for the command that acquires now, that of its
+ * bindings. */
+static uint32_t life_for(const struct sp_coherence *coherence, uint32_t executor)
+{
+    if (coherence && executor == coherence->agent)
+        return coherence->life;
+    const struct sp_range_use *range = coherence ? &coherence->ranges[coherence->next] : NULL;
+    return range && range->is_pooled && range->memory == executor ? range->memory_life
+                                                                  : sp_agent_life(executor);
 }
 
 void sp_copies_start(struct sp_supply *supply, struct sp_region *region,
@@ -142,9 +153,7 @@ void sp_copies_start(struct sp_supply *supply, struct sp_region *region,
         copy->work.range.source = transfer->source;
         copy->work.range.destination = transfer->destination;
         copy->work.finished = copy_finished;
-        copy->work.life = coherence && copy->executor == coherence->agent
-                              ? coherence->life
-                              : sp_agent_life(copy->executor);
+        copy->work.life = life_for(coherence, copy->executor);
         copy->next = region->copies;
         copy->link = &region->copies;
         if (copy->next)
@@ -184,16 +193,17 @@ void sp_copies_cancel(struct sp_region *region, uint32_t agent,
     }
 }
 
-int sp_region_evict(struct sp_region *region, uint32_t agent, const char *reason)
+int sp_region_evict(struct sp_region *region, uint32_t agent, uint64_t first, uint64_t end,
+                    const char *reason)
 {
     struct sp_supply supply = {0};
     struct sp_transfers transfers = {0};
     pthread_mutex_lock(&region->lock);
     int error = sp_copies_are_read_by_others(region, agent) ? -EBUSY : 0;
     if (!error)
-        error = sp_supply_fill(&supply, region->directory.count + 1u, 0);
+        error = sp_supply_fill(&supply, sp_directory_runs_in(&region->directory, first, end), 0);
     if (!error)
-        error = sp_directory_evict(&region->directory, 0, region->bytes, agent, SP_AGENT_HOST,
+        error = sp_directory_evict(&region->directory, first, end, agent, SP_AGENT_HOST,
                                    &transfers);
     if (!error)
         sp_copies_start(&supply, region, &transfers, reason, NULL);

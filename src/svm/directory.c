@@ -141,6 +141,11 @@ static uint64_t after_leaving(uint64_t states, uint32_t agent, uint32_t to)
     }
 }
 
+static uint64_t after_damage(uint64_t states, uint32_t agent, uint32_t to)
+{
+    return is_alone(states, agent) ? states : after_leaving(states, agent, to);
+}
+
 static uint64_t after_evicting(uint64_t states, uint32_t agent, uint32_t to)
 {
     return is_alone(states, agent) ? place(to, state_of(states, agent))
@@ -478,6 +483,13 @@ int sp_directory_forget(struct sp_directory *directory, uint64_t first, uint64_t
                         uint32_t agent)
 {
     struct change change = {first, end, agent, agent, after_leaving, NULL};
+    return change_range(directory, &change, NULL, NULL, NULL);
+}
+
+int sp_directory_distrust(struct sp_directory *directory, uint64_t first, uint64_t end,
+                          uint32_t agent)
+{
+    struct change change = {first, end, agent, agent, after_damage, NULL};
     return change_range(directory, &change, NULL, NULL, NULL);
 }
 

@@ -91,6 +91,11 @@ int sp_directory_written(struct sp_directory *directory, uint64_t first, uint64_
 int sp_directory_forget(struct sp_directory *directory, uint64_t first, uint64_t end,
                         uint32_t agent);
 
+/* What `agent` has in [first, end) may be damaged: it becomes invalid where others have a copy. -ENOMEM: nothing
+ * has changed. */
+int sp_directory_distrust(struct sp_directory *directory, uint64_t first, uint64_t end,
+                          uint32_t agent);
+
 /* Transfers that bring to `to` what only `agent` holds in [first, end); then `agent` is invalid there. -ENOMEM:
  * nothing has changed, and no transfer was appended. */
 int sp_directory_evict(struct sp_directory *directory, uint64_t first, uint64_t end, uint32_t agent,

@@ -131,6 +131,7 @@ static void destroy_span(struct sp_span *span)
         destroy_region(span->blocks[i].region);
     destroy_region(span->region);
     free(span->blocks);
+    free(span->pool);
     free(span);
 }
 
@@ -330,7 +331,7 @@ out:
 }
 
 static void *alloc_large(struct sp_arena *arena, size_t bytes, uint64_t flags, enum sp_path path,
-                         struct sp_region *region)
+                         struct sp_region *region, struct sp_pool *pool)
 {
     struct sp_span *span = sp_alloc(sizeof *span);
     if (!span)
@@ -345,6 +346,7 @@ static void *alloc_large(struct sp_arena *arena, size_t bytes, uint64_t flags, e
         free(span);
         return NULL;
     }
+    span->pool = pool;
     pthread_mutex_lock(&arena->lock);
     if (region) {
         region->start = span->start;
@@ -365,8 +367,8 @@ static void trace_allocation(const void *start, size_t bytes)
                      "\"region\":\"%p\",\"bytes\":%zu,\"site\":\"%s\"", start, bytes, site);
 }
 
-void *sp_arena_alloc(struct sp_arena *arena, size_t bytes, size_t alignment, uint64_t flags,
-                     enum sp_path path)
+static void *alloc(struct sp_arena *arena, size_t bytes, size_t alignment, uint64_t flags,
+                   enum sp_path path, struct sp_pool *pool)
 {
     if (bytes == 0 || bytes > SIZE_MAX - SP_GRANULE_BYTES || alignment > SP_MAX_ALIGNMENT)
         return NULL;
@@ -385,9 +387,9 @@ void *sp_arena_alloc(struct sp_arena *arena, size_t bytes, size_t alignment, uin
     } else {
         path = SP_PATH_PRIVATE; /* one kind of slabs is enough */
     }
-    void *start = room <= SMALL_MAX_BYTES
+    void *start = room <= SMALL_MAX_BYTES && !pool
                       ? alloc_small(arena, bytes, class_of(room), flags, path, region)
-                      : alloc_large(arena, bytes, flags, path, region);
+                      : alloc_large(arena, bytes, flags, path, region, pool);
     if (!start)
         destroy_region(region);
     else if (sp_trace_is_on)
@@ -395,6 +397,18 @@ void *sp_arena_alloc(struct sp_arena *arena, size_t bytes, size_t alignment, uin
     if (sp_check_is_on && region && start)
         sp_check_allocated(region);
     return start;
+}
+
+void *sp_arena_alloc(struct sp_arena *arena, size_t bytes, size_t alignment, uint64_t flags,
+                     enum sp_path path)
+{
+    return alloc(arena, bytes, alignment, flags, path, NULL);
+}
+
+void *sp_arena_alloc_pooled(struct sp_arena *arena, size_t bytes, size_t alignment, uint64_t flags,
+                            struct sp_pool *pool)
+{
+    return alloc(arena, bytes, alignment, flags, SP_PATH_PRIVATE, pool);
 }
 
 /* With the arena's lock held. Returns a slab to destroy once it is released, or NULL. */
@@ -521,15 +535,14 @@ void sp_arena_end_use(struct sp_region *region)
 }
 
 int sp_span_for_each_region(struct sp_span *span,
-                            int (*function)(struct sp_region *region, uint32_t agent),
-                            uint32_t agent)
+                            int (*function)(struct sp_region *region, void *data), void *data)
 {
     int error = 0;
     pthread_mutex_lock(&span->arena->lock);
     for (uint32_t i = 0; !error && i < region_slots(span); i++) {
         struct sp_region *region = region_at(span, i);
         if (region)
-            error = function(region, agent);
+            error = function(region, data);
     }
     pthread_mutex_unlock(&span->arena->lock);
     return error;

@@ -74,6 +74,13 @@ void sp_arena_destroy(struct sp_arena *arena);
 void *sp_arena_alloc(struct sp_arena *arena, size_t bytes, size_t alignment, uint64_t flags,
                      enum sp_path path);
 
+struct sp_pool;
+
+/* The same of a shared arena, of the private path, with its parts where `pool` says (svm/pool.h), which the region takes over
+ * unless NULL is returned. */
+void *sp_arena_alloc_pooled(struct sp_arena *arena, size_t bytes, size_t alignment, uint64_t flags,
+                            struct sp_pool *pool);
+
 /* Ends the region that starts at `start`: 0, or -EINVAL where none of this arena starts there. In a shared arena a region that
  * commands still use is found no more, and ends with the last use. */
 int sp_arena_free(struct sp_arena *arena, void *start);

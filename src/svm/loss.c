@@ -54,6 +54,7 @@ static void device_lost(struct sp_device *device, const char *reason)
     sp_bindings_forget(device->agent);
     sp_arena_forget_home(device->agent);
     sp_arena_for_each_region(lose_region, &loss);
+    sp_bindings_retry();
     if (reports)
         reports->end(device);
 }

@@ -12,7 +12,8 @@
  *
  * An application that migrates a region has its way: that is no hop, and what is at home goes to where it is wanted.
  *
- * The unit is a span, as it is of bindings: a large region, or the slab of small regions of one size.
+ * The unit is a span, as it is of bindings: a large region, or the slab of small regions of one size. Pooled regions (pool.h)
+ * stay where they are.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -85,16 +86,17 @@ static void take_off_all(struct sp_span *span)
         sp_binding_take_off(span->bindings);
 }
 
-static int evict_for_path(struct sp_region *region, uint32_t agent)
+static int evict_for_path(struct sp_region *region, void *data)
 {
-    return sp_region_evict(region, agent, "path");
+    const struct sp_binding *binding = data;
+    return sp_region_evict(region, binding->agent, 0, region->bytes, "path");
 }
 
 /* What cannot be moved now stays where it is; another use will try again. */
 static bool go_home(struct sp_span *span)
 {
     for (struct sp_binding *binding = span->bindings; binding; binding = binding->next)
-        if (sp_span_for_each_region(span, evict_for_path, binding->agent))
+        if (sp_span_for_each_region(span, evict_for_path, binding))
             return false;
     take_off_all(span);
     /* Relaxed: who must know of the move takes the bindings' lock, or finds the copies that it started in the
@@ -107,7 +109,7 @@ static bool go_home(struct sp_span *span)
 void sp_path_decide(struct sp_region *region, uint32_t agent, bool is_migration)
 {
     struct sp_span *span = region->span;
-    if (span->path != SP_PATH_PRIVATE)
+    if (span->path != SP_PATH_PRIVATE || span->pool)
         return;
     if (!sp_span_is_at_home(span)) {
         if (is_migration || region->hops < HOPS_TO_GO_HOME << span->returns || !is_policy_on() ||

@@ -24,6 +24,7 @@ struct sp_block {
 };
 
 struct sp_binding;
+struct sp_pool;
 
 struct sp_span {
     struct sp_arena *arena;
@@ -41,6 +42,7 @@ struct sp_span {
     size_t bytes;
     uint64_t flags;
     struct sp_region *region; /* shared arenas only; owned */
+    struct sp_pool *pool;     /* where the parts of a pooled region lie; owned; else NULL */
     /* A slab. All under the arena's lock. */
     struct sp_block *blocks; /* capacity of them, owned */
     uint32_t block_bytes;
@@ -66,8 +68,7 @@ static inline bool sp_span_is_home(const struct sp_span *span)
 /* Calls `function` for each region of a span of a shared arena until it gives an error, which is
  * returned. Takes the arena's lock (heap.c). */
 int sp_span_for_each_region(struct sp_span *span,
-                            int (*function)(struct sp_region *region, uint32_t agent),
-                            uint32_t agent);
+                            int (*function)(struct sp_region *region, void *data), void *data);
 
 /* Calls `function` for each span of the home path that came to the arena since the last call for `agent` that went well, and
  * gives its error. Takes the arena's lock (heap.c). */

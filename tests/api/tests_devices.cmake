@@ -7,5 +7,6 @@ set(SP_API_TESTS_DEVICES
   devices_random
   devices_share
   map_populate
+  pooled_memory
   user_problems
 )

@@ -463,7 +463,11 @@ static void compute_runtime_916_and_pocl_1465_devices_allocate_together(void)
     cl_ulong most = 0;
     CHECK_CL(clGetDeviceInfo(devices[1], CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof most, &most, NULL),
              CL_SUCCESS);
-    CHECK(clSVMAlloc(pair, CL_MEM_READ_WRITE, most + 1, 0) == NULL);
+    /* Where both see the memory of the other, it lies in both. */
+    void *larger = clSVMAlloc(pair, CL_MEM_READ_WRITE, most + 1, 0);
+    CHECK(larger != NULL);
+    clSVMFree(pair, larger);
+    CHECK(clSVMAlloc(pair, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, most + 1, 0) == NULL);
     clCreateBuffer(pair, CL_MEM_READ_WRITE, most + 1, NULL, &error);
     CHECK(error == CL_INVALID_BUFFER_SIZE);
     clReleaseContext(pair);

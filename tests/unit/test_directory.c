@@ -223,6 +223,24 @@ static void ranges_split_and_neighbours_merge(void **state)
     sp_transfers_finish(&transfers);
 }
 
+/* What is damaged goes where others have a copy, and stays where it is the only one. */
+static void distrust_leaves_only_copies(void **state)
+{
+    (void)state;
+    struct sp_directory directory;
+    struct sp_transfers transfers = {0};
+    sp_directory_init(&directory, 40);
+    acquire(&directory, 0, 30, 1, DISCARD, &transfers);
+    acquire(&directory, 10, 20, 0, READ, &transfers);
+    acquire(&directory, 20, 30, 0, READ, &transfers);
+    acquire(&directory, 20, 30, 2, READ, &transfers);
+    assert_runs(&directory, "0:.M.... 10:SO.... 20:SOS... 30:......");
+    assert_int_equal(sp_directory_distrust(&directory, 5, 40, 1), 0);
+    assert_runs(&directory, "0:.M.... 10:E..... 20:S.S... 30:......");
+    sp_directory_finish(&directory);
+    sp_transfers_finish(&transfers);
+}
+
 static void written_and_forget_take_parts(void **state)
 {
     (void)state;
@@ -558,6 +576,7 @@ int main(void)
         cmocka_unit_test(the_last_agent_is_like_the_others),
         cmocka_unit_test(ranges_split_and_neighbours_merge),
         cmocka_unit_test(written_and_forget_take_parts),
+        cmocka_unit_test(distrust_leaves_only_copies),
         cmocka_unit_test(evict_moves_only_what_is_held_alone),
         cmocka_unit_test(drop_reports_what_was_held_alone),
         cmocka_unit_test(sources_are_near_and_take_turns),

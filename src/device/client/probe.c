@@ -86,9 +86,22 @@ static uint32_t distance(struct sp_device *given, uint32_t source)
     return device->description.peers >> from->ordinal & 1 ? DIRECT : UINT32_MAX;
 }
 
+/* A virtual device maps the files in which the memory of others lies, unless those are a DRM node's; a GPU maps what other GPUs
+ * export. */
+static bool sees(struct sp_device *given, uint32_t source)
+{
+    const struct client_device *device = client_of(given);
+    const struct client_device *from = source ? &sp_client_devices[source - 1] : device;
+    if (from == device || given->info.is_gpu != from->device.info.is_gpu)
+        return false;
+    return given->info.is_gpu ? device->description.peers >> from->ordinal & 1
+                              : strncmp(from->selected.memory, "drm", 3) != 0;
+}
+
 static const struct sp_device_ops client_ops = {
     .submit = sp_client_submit,
     .distance = distance,
+    .sees = sees,
     .wait = sp_client_wait,
     .load = sp_client_load,
     .unload = sp_client_unload,

@@ -59,6 +59,7 @@ static size_t record_bytes(const struct sp_work *work)
     case SP_WORK_COPY:
     case SP_WORK_COPY_RECT:
     case SP_WORK_BIND:
+    case SP_WORK_BIND_PEER:
     case SP_WORK_UNBIND:
     case SP_WORK_DECLARE:
     case SP_WORK_TRANSFER:
@@ -96,6 +97,10 @@ static int encode_range(struct client_device *device, const struct sp_work *work
     command->range.bytes = work->range.bytes;
     command->range.generation = command->range.unexports = 0;
     command->range.ticket = work->kind == SP_WORK_DECLARE ? work->range.ticket : 0;
+    if (work->kind == SP_WORK_BIND_PEER) {
+        command->kind = SP_COMMAND_BIND_PEER;
+        return place_of(device, work->range.source, &command->range.source, command) ? 0 : -EINVAL;
+    }
     if (work->kind != SP_WORK_TRANSFER) {
         command->kind = work->kind == SP_WORK_UNBIND    ? SP_COMMAND_UNBIND
                         : work->kind == SP_WORK_DECLARE ? SP_COMMAND_DECLARE

@@ -112,7 +112,7 @@ void sp_process_export(uint64_t start, uint64_t bytes, int file);
  * gone. Nothing where there are none. */
 void sp_process_unexport(uint64_t start, uint64_t bytes);
 
-/* Before a transfer from another device: waits until this process knows all that it must of the
+/* Before a transfer from another device, or a binding of its memory: waits until this process knows all that it must of the
  * memory there: no part that the backend has is an old one, and peer_part was called for all that
  * the range needs. 0; -ENODEV where there is no such device, or part; -EIO where that memory is
  * gone for good; -ETIMEDOUT. All can be replaced when this returns: `generation` tells. */

@@ -19,7 +19,7 @@
 #include "device/selection.h"
 
 #define SP_DEVICE_MAGIC 0x56445053u /* "SPDV" */
-#define SP_DEVICE_VERSION 3u
+#define SP_DEVICE_VERSION 4u
 
 /* --- Messages ------------------------------------------------------------------------------------
  */
@@ -135,6 +135,7 @@ enum sp_command_kind {
     SP_COMMAND_FILL,
     SP_COMMAND_BIND_PRIVATE,
     SP_COMMAND_BIND_HOME,
+    SP_COMMAND_BIND_PEER, /* range: start, bytes; source, generation, unexports: whose memory it is */
     SP_COMMAND_UNBIND,
     SP_COMMAND_TRANSFER,
     SP_COMMAND_DECLARE, /* range: start, bytes, ticket. A backend that cannot refuses it, and
@@ -186,7 +187,7 @@ struct sp_command {
         } fill;
         struct {
             uint64_t start, bytes;
-            uint32_t source, destination; /* transfer: SP_PLACE_, or a device's index */
+            uint32_t source, destination; /* transfer: SP_PLACE_, or a device's index; bind peer: source, an index */
             uint32_t generation;          /* of the other device's memory */
             uint32_t unexports;           /* of that device, which must be known here */
             uint64_t ticket;              /* declare: of the kernel to come */

@@ -5,8 +5,8 @@
  * (bind), and as a whole at an alias, through which transfers copy. Peers map the same file at
  * aliases of their own. A buffer is mapped at its shared address only, and exported to peers.
  *
- * Invariant: a granule is UNBOUND (inaccessible, no memory), PRIVATE (memory of the device) or HOME
- * (the host's pages); `used` counts the PRIVATE ones. A buffer is bound whole or not at all.
+ * Invariant: a granule is UNBOUND (inaccessible, no memory), PRIVATE (memory of the device), HOME
+ * (the host's pages) or PEER (another device's memory, at the address where that has it); `used` counts the PRIVATE ones. A buffer is bound whole or not at all.
  *
  * Only the loop thread comes here.
  */
@@ -22,7 +22,7 @@
 #include "svm/heap.h"
 #include "util/alloc.h"
 
-enum { UNBOUND = 0, PRIVATE = 1, HOME = 2 };
+enum { UNBOUND = 0, PRIVATE = 1, HOME = 2, PEER = 3 };
 
 static struct {
     struct sp_backend_setup setup;
@@ -72,7 +72,8 @@ bool sp_virtual_granules(uint64_t address, uint64_t bytes, uint64_t *first, uint
     return true;
 }
 
-static bool are_all(uint64_t address, uint64_t bytes, bool may_be_home)
+/* Whether all of the range is bound, or, with is_own, is memory of the device. */
+static bool are_all(uint64_t address, uint64_t bytes, bool is_own)
 {
     uint64_t first, end;
     if (!bytes)
@@ -80,14 +81,14 @@ static bool are_all(uint64_t address, uint64_t bytes, bool may_be_home)
     if (!sp_virtual_granules(address, bytes, &first, &end))
         return false;
     for (uint64_t i = first; i < end; i++)
-        if (memory.states[i] != PRIVATE && !(may_be_home && memory.states[i] == HOME))
+        if (is_own ? memory.states[i] != PRIVATE : memory.states[i] == UNBOUND)
             return false;
     return true;
 }
 
 bool sp_virtual_memory_is_bound(uint64_t address, uint64_t bytes)
 {
-    return are_all(address, bytes, true);
+    return are_all(address, bytes, false);
 }
 
 bool sp_virtual_whole_granules(uint64_t start, uint64_t bytes, uint64_t *first, uint64_t *end)
@@ -220,6 +221,25 @@ int sp_virtual_memory_bind(uint64_t start, uint64_t bytes, bool is_home)
     return 0;
 }
 
+int sp_virtual_memory_bind_peer(const struct sp_command *command)
+{
+    uint64_t first, end;
+    if (!sp_virtual_whole_granules(command->range.start, command->range.bytes, &first, &end))
+        return -EINVAL;
+    int error = count_private(first, end)
+                    ? sp_virtual_memory_unbind(command->range.start, command->range.bytes)
+                    : 0;
+    if (!error)
+        error = sp_virtual_peer_map(command);
+    if (error) {
+        sp_virtual_memory_unbind(command->range.start, command->range.bytes);
+        return error;
+    }
+    sp_virtual_reach_bound(end);
+    memset(memory.states + first, PEER, end - first);
+    return 0;
+}
+
 int sp_virtual_memory_unbind(uint64_t start, uint64_t bytes)
 {
     uint64_t first, end;
@@ -245,7 +265,7 @@ int sp_virtual_memory_ends(const struct sp_command *transfer, void **dst, const 
     uint32_t source = transfer->range.source, destination = transfer->range.destination;
     if (!sp_virtual_granules(start, bytes, &first, &end))
         return -EINVAL;
-    if (!are_all(start, bytes, false))
+    if (!are_all(start, bytes, true))
         return -EFAULT;
     uint64_t offset = start - (uintptr_t)memory.setup.window;
     /* A buffer has no alias: bound there, the address means this device's memory here. */

@@ -325,6 +325,9 @@ static int run_command(const struct sp_command *command, const struct virtual_co
         sp_process_began(command, true);
         return sp_virtual_memory_bind(command->range.start, command->range.bytes,
                                       command->kind == SP_COMMAND_BIND_HOME);
+    case SP_COMMAND_BIND_PEER:
+        sp_process_began(command, true);
+        return sp_virtual_memory_bind_peer(command);
     case SP_COMMAND_UNBIND:
         sp_process_began(command, true);
         return sp_virtual_memory_unbind(command->range.start, command->range.bytes);

@@ -18,6 +18,10 @@ int sp_virtual_memory_init(const struct sp_backend_setup *setup, int *memory_fil
 
 /* 0; -ENOMEM beyond the device's memory; -EINVAL for what are no whole granules of the window. */
 int sp_virtual_memory_bind(uint64_t start, uint64_t bytes, bool is_home);
+
+/* The same, to the memory that another device has bound there, and which is no part of this one's. Also the errors of
+ * sp_process_await_peer. */
+int sp_virtual_memory_bind_peer(const struct sp_command *command);
 int sp_virtual_memory_unbind(uint64_t start, uint64_t bytes);
 
 /* Granules of the window: [*first, *end) are those that [address, address + bytes) touches; false
@@ -68,5 +72,9 @@ void sp_virtual_peer_part_gone(uint32_t index, uint32_t generation, uint64_t sta
  * errors of sp_virtual_memory_ends. The loop thread. */
 int sp_virtual_peer_use(const struct sp_command *transfer, unsigned char **alias);
 void sp_virtual_peer_end_use(const struct sp_command *transfer);
+
+/* Maps the peer's memory at the range's own addresses. 0, -ENOMEM, or an error of sp_virtual_memory_ends; then something
+ * may be mapped. The loop thread. */
+int sp_virtual_peer_map(const struct sp_command *command);
 
 #endif
