@@ -118,6 +118,9 @@ void sp_process_unexport(uint64_t start, uint64_t bytes);
  * gone for good; -ETIMEDOUT. All can be replaced when this returns: `generation` tells. */
 int sp_process_await_peer(const struct sp_command *transfer);
 
+/* The backend has given up what peer_part gave it there: it is fetched again when it is needed. */
+void sp_process_forget_part(uint32_t index, uint32_t generation, uint64_t start, uint64_t bytes);
+
 /* Before the end of a kernel with a ticket: the first address that it touched undeclared, or 0. */
 void sp_process_undeclared(uint64_t address);
 

@@ -304,3 +304,12 @@ int sp_process_await_peer(const struct sp_command *transfer)
     pthread_mutex_unlock(&known.lock);
     return error;
 }
+
+void sp_process_forget_part(uint32_t index, uint32_t generation, uint64_t start, uint64_t bytes)
+{
+    struct peer *peer = &known.peers[index % SP_MAX_CLIENT_DEVICES];
+    pthread_mutex_lock(&known.lock);
+    if (peer->generation == generation)
+        drop_parts(&peer->fetched, start, bytes);
+    pthread_mutex_unlock(&known.lock);
+}

@@ -134,6 +134,15 @@ int bind(struct sp_device *device, void *start, size_t bytes, bool is_home)
     return run_work(device, &gated);
 }
 
+int bind_peer(struct sp_device *device, void *start, size_t bytes, uint32_t source)
+{
+    struct gated gated = {.work = {.kind = SP_WORK_BIND_PEER}};
+    gated.work.range.start = (uintptr_t)start;
+    gated.work.range.bytes = bytes;
+    gated.work.range.source = source;
+    return run_work(device, &gated);
+}
+
 int unbind(struct sp_device *device, void *start, size_t bytes)
 {
     struct gated gated = {.work = {.kind = SP_WORK_UNBIND}};
@@ -264,4 +273,65 @@ void check_bound_memory_is_zero(struct sp_device *device)
             continue;
         assert_int_equal(unbind(device, at, 2 * GRANULE), 0);
     }
+}
+
+static void bind_shared(struct sp_device *home, struct sp_device *peer, void *start, size_t bytes)
+{
+    assert_int_equal(bind(home, start, bytes, false), 0);
+    assert_int_equal(bind_peer(peer, start, bytes, home->agent), 0);
+}
+
+static void expect_at(struct sp_device *home, unsigned char *start, size_t bytes, unsigned char value)
+{
+    assert_int_equal(transfer(home, start, bytes, home->agent, 0), 0);
+    assert_true(is_all(start, bytes, value));
+}
+
+void check_peers_share_memory(struct sp_device *first, struct sp_device *second)
+{
+    unsigned char *at = host_pages(180, 6), *own = host_pages(190, 6);
+    assert_true(first->ops->sees(first, second->agent) && second->ops->sees(second, first->agent));
+    assert_false(first->ops->sees(first, first->agent) || first->ops->sees(first, 0));
+    bind_shared(first, second, at, 2 * GRANULE);
+    bind_shared(second, first, at + 2 * GRANULE, 2 * GRANULE);
+    bind_shared(first, second, at + 4 * GRANULE, 2 * GRANULE);
+    expect_at(first, at, 2 * GRANULE, 0);
+
+    /* All of it, by either. */
+    struct sp_device *writers[] = {first, second};
+    for (unsigned char i = 0; i < 2; i++) {
+        assert_int_equal(fill(writers[i], at, 6 * GRANULE, i + 1), 0);
+        expect_at(first, at, 2 * GRANULE, i + 1);
+        expect_at(second, at + 2 * GRANULE, 2 * GRANULE, i + 1);
+        expect_at(first, at + 4 * GRANULE, 2 * GRANULE, i + 1);
+    }
+    /* Copies that cross from one memory to another, at both ends. */
+    assert_int_equal(bind(second, own, 6 * GRANULE, false), 0);
+    assert_int_equal(fill(second, own, 6 * GRANULE, 9), 0);
+    assert_int_equal(copy(second, at + GRANULE + 5, own + 3, 4 * GRANULE), 0);
+    expect_at(first, at, GRANULE + 5, 2);
+    expect_at(first, at + GRANULE + 5, GRANULE - 5, 9);
+    expect_at(second, at + 2 * GRANULE, 2 * GRANULE, 9);
+    expect_at(first, at + 5 * GRANULE + 5, GRANULE - 5, 2);
+    assert_int_equal(copy(second, own + GRANULE, at, 5 * GRANULE), 0);
+    expect_at(second, own, GRANULE, 9);
+    expect_at(second, own + GRANULE, GRANULE + 5, 2);
+    expect_at(second, own + 2 * GRANULE + 5, 4 * GRANULE - 5, 9);
+    /* Only its home moves what is in a memory. */
+    assert_int_equal(transfer(second, at, 16, second->agent, 0), -EFAULT);
+    assert_int_equal(transfer(second, at, 16, 0, second->agent), -EFAULT);
+
+    /* What was there before is not what is there now. */
+    assert_int_equal(unbind(first, at, 2 * GRANULE), 0);
+    assert_int_equal(unbind(second, at, 2 * GRANULE), 0);
+    bind_shared(first, second, at, 2 * GRANULE);
+    assert_int_equal(copy(second, own, at, 2 * GRANULE), 0);
+    expect_at(second, own, 2 * GRANULE, 0);
+    assert_int_equal(fill(second, at + 100, 100, 3), 0);
+    expect_at(first, at + 100, 100, 3);
+
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(unbind(writers[i], at, 6 * GRANULE), 0);
+    assert_int_equal(unbind(second, own, 6 * GRANULE), 0);
+    assert_int_equal(fill(second, at, 1, 1), -EFAULT);
 }

@@ -38,6 +38,7 @@ int await(struct sp_device *device, struct gated *gated); /* its error */
 int run_work(struct sp_device *device, struct gated *gated);
 
 int bind(struct sp_device *device, void *start, size_t bytes, bool is_home);
+int bind_peer(struct sp_device *device, void *start, size_t bytes, uint32_t source);
 int unbind(struct sp_device *device, void *start, size_t bytes);
 int transfer(struct sp_device *device, void *start, size_t bytes, uint32_t source,
              uint32_t destination);
@@ -49,6 +50,10 @@ bool is_all(const unsigned char *bytes, size_t size, unsigned char value);
 
 /* Memory that is bound on the device, whose agent is 1, is zero: the first time, bound again and after an unbind. */
 void check_bound_memory_is_zero(struct sp_device *device);
+
+/* Each of two devices binds memory, and the other sees it: both write and copy across all of it, and what is bound anew
+ * is seen anew. */
+void check_peers_share_memory(struct sp_device *first, struct sp_device *second);
 
 /* A program for `device`. */
 struct test_code {

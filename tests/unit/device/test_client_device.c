@@ -74,6 +74,12 @@ static void bound_memory_is_zero(void **state)
     check_bound_memory_is_zero(first);
 }
 
+static void peers_share_memory(void **state)
+{
+    (void)state;
+    check_peers_share_memory(first, second);
+}
+
 static void home_is_seen_by_all(void **state)
 {
     (void)state;
@@ -370,6 +376,7 @@ int main(void)
         cmocka_unit_test(tells_what_devices_are),
         cmocka_unit_test(memories_are_separate),
         cmocka_unit_test(bound_memory_is_zero),
+        cmocka_unit_test(peers_share_memory),
         cmocka_unit_test(home_is_seen_by_all),
         cmocka_unit_test(memory_has_a_limit),
         cmocka_unit_test(wrong_ranges_are_refused),

@@ -231,6 +231,24 @@ static void peers_see_what_is_bound(void **state)
     }
 }
 
+/* The memory of a part that is gone can be had again at once. */
+static void peers_share_memory(void **state)
+{
+    (void)state;
+    check_peers_share_memory(first, second);
+    size_t granules = first->info.global_memory_bytes / GRANULE;
+    unsigned char *at = host_pages(600, granules);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(bind(first, at, granules * GRANULE, false), 0);
+        assert_int_equal(bind_peer(second, at, granules * GRANULE, 1), 0);
+        assert_int_equal(bind_peer(second, at, granules / 2 * GRANULE, 1), -EINVAL);
+        assert_int_equal(unbind(second, at, granules * GRANULE), 0);
+        assert_int_equal(unbind(first, at, granules * GRANULE), 0);
+        assert_int_equal(bind_peer(second, at, granules * GRANULE, 1), -ENODEV);
+    }
+    assert_false(first->ops->sees(first, 3) || other->ops->sees(other, 1));
+}
+
 static void bound_memory_is_zero(void **state)
 {
     (void)state;
@@ -585,6 +603,7 @@ int main(void)
         cmocka_unit_test(memories_are_separate),
         cmocka_unit_test(gpus_read_other_memory),
         cmocka_unit_test(peers_see_what_is_bound),
+        cmocka_unit_test(peers_share_memory),
         cmocka_unit_test(bound_memory_is_zero),
         cmocka_unit_test(host_pages_are_registered_anew),
         cmocka_unit_test(small_transfers_come_together),

@@ -196,7 +196,7 @@ int sp_cuda_transfer(const struct sp_command *command)
 {
     uint64_t start = command->range.start, bytes = command->range.bytes;
     uint32_t source = command->range.source, destination = command->range.destination;
-    if (sp_cuda_memory_place(start, bytes) != SP_CUDA_PRIVATE)
+    if (!sp_cuda_memory_is_bound(start, bytes, true))
         return -EFAULT;
     if (source == SP_PLACE_OWN && destination == SP_PLACE_HOST)
         return transfer_host(TO_HOST, start, bytes);
@@ -213,21 +213,22 @@ struct rows {
     uint64_t dst, src, width, height, rows, dst_row, dst_slice, src_row, src_slice;
 };
 
-int sp_cuda_copy(uint64_t dst, uint64_t src, uint64_t bytes)
+static bool is_on_host(enum sp_cuda_place place)
 {
-    enum sp_cuda_place to = sp_cuda_memory_place(dst, bytes);
-    enum sp_cuda_place from = sp_cuda_memory_place(src, bytes);
-    if (to == SP_CUDA_NOWHERE || from == SP_CUDA_NOWHERE)
-        return -EFAULT;
-    if (!bytes)
-        return 0;
+    return place == SP_CUDA_HOME;
+}
+
+/* Between two bindings. */
+static int copy_between(uint64_t dst, enum sp_cuda_place to, uint64_t src, enum sp_cuda_place from,
+                        uint64_t bytes)
+{
     CUstream stream = sp_cuda_stream();
-    if (to == SP_CUDA_PRIVATE && from == SP_CUDA_PRIVATE)
+    if (!is_on_host(to) && !is_on_host(from))
         return sp_cuda_check(sp_cuda.MemcpyDtoDAsync(dst, src, bytes, stream));
-    if (to == SP_CUDA_PRIVATE)
+    if (!is_on_host(to))
         return sp_cuda_check(
             sp_cuda.MemcpyHtoDAsync(dst, (const void *)(uintptr_t)src, bytes, stream));
-    if (from == SP_CUDA_PRIVATE)
+    if (!is_on_host(from))
         return sp_cuda_check(sp_cuda.MemcpyDtoHAsync((void *)(uintptr_t)dst, src, bytes, stream));
     /* Within host memory the driver would let a thread of the host copy. Lines of a page each, so
      * that all blocks have some. */
@@ -237,6 +238,23 @@ int sp_cuda_copy(uint64_t dst, uint64_t src, uint64_t bytes)
     if (!error && rest) {
         rows = (struct rows){dst + lines * line, src + lines * line, rest, 1, 1, 0, 0, 0, 0};
         error = launch(copies.copy_rows, 1, &rows, sizeof rows);
+    }
+    return error;
+}
+
+int sp_cuda_copy(uint64_t dst, uint64_t src, uint64_t bytes)
+{
+    int error = sp_cuda_memory_is_bound(dst, bytes, false) && sp_cuda_memory_is_bound(src, bytes, false)
+                    ? 0
+                    : -EFAULT;
+    while (!error && bytes) {
+        uint64_t count;
+        enum sp_cuda_place to = sp_cuda_memory_place(dst, bytes, &count);
+        enum sp_cuda_place from = sp_cuda_memory_place(src, count, &count);
+        error = copy_between(dst, to, src, from, count);
+        dst += count;
+        src += count;
+        bytes -= count;
     }
     return error;
 }
@@ -252,8 +270,10 @@ int sp_cuda_copy_rect(const struct sp_command *command)
     uint64_t dst = command->rect.dst, src = command->rect.src;
     if (!rect->width || !rect->height || !rect->depth)
         return 0;
-    if (!sp_cuda_memory_place(dst, rect_bytes(rect, rect->dst_row_pitch, rect->dst_slice_pitch)) ||
-        !sp_cuda_memory_place(src, rect_bytes(rect, rect->src_row_pitch, rect->src_slice_pitch)))
+    if (!sp_cuda_memory_is_bound(
+            dst, rect_bytes(rect, rect->dst_row_pitch, rect->dst_slice_pitch), false) ||
+        !sp_cuda_memory_is_bound(
+            src, rect_bytes(rect, rect->src_row_pitch, rect->src_slice_pitch), false))
         return -EFAULT;
     const struct rows rows = {dst,
                               src,
@@ -290,17 +310,9 @@ static int fill_rest(uint64_t dst, uint64_t bytes, const unsigned char *pattern,
     return launch(copies.fill, blocks_for(bytes), &parameters, sizeof parameters);
 }
 
-int sp_cuda_fill(const struct sp_command *command)
+/* Inside one binding. */
+static int fill_piece(uint64_t dst, uint64_t bytes, const unsigned char *pattern, uint64_t size)
 {
-    uint64_t dst = command->fill.dst, bytes = command->fill.bytes;
-    uint64_t size = command->fill.pattern_bytes;
-    const unsigned char *pattern = command->fill.pattern;
-    if (!size || size > SP_MAX_PATTERN_BYTES || (size & (size - 1)))
-        return -EINVAL;
-    if (sp_cuda_memory_place(dst, bytes) == SP_CUDA_NOWHERE)
-        return -EFAULT;
-    if (!bytes)
-        return 0;
     if (size <= 4 && !(dst % size)) {
         uint32_t value = 0;
         memcpy(&value, pattern, size);
@@ -315,5 +327,19 @@ int sp_cuda_fill(const struct sp_command *command)
     /* 16 is a multiple of any smaller pattern, and larger ones leave no rest. */
     if (!error && wide * 16 < bytes)
         error = fill_rest(dst + wide * 16, bytes - wide * 16, pattern, size);
+    return error;
+}
+
+int sp_cuda_fill(const struct sp_command *command)
+{
+    uint64_t dst = command->fill.dst, bytes = command->fill.bytes;
+    uint64_t size = command->fill.pattern_bytes, count = 0;
+    if (!size || size > SP_MAX_PATTERN_BYTES || (size & (size - 1)))
+        return -EINVAL;
+    int error = sp_cuda_memory_is_bound(dst, bytes, false) ? 0 : -EFAULT;
+    for (; !error && bytes; dst += count, bytes -= count) {
+        sp_cuda_memory_place(dst, bytes, &count);
+        error = fill_piece(dst, count, command->fill.pattern, size);
+    }
     return error;
 }

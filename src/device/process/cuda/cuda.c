@@ -86,6 +86,8 @@ static int run_command(const struct sp_command *command, void *code)
     case SP_COMMAND_BIND_HOME:
         return sp_cuda_memory_bind(command->range.start, command->range.bytes,
                                    command->kind == SP_COMMAND_BIND_HOME);
+    case SP_COMMAND_BIND_PEER:
+        return sp_cuda_memory_bind_peer(command);
     case SP_COMMAND_UNBIND:
         return sp_cuda_memory_unbind(command->range.start, command->range.bytes);
     case SP_COMMAND_TRANSFER:

@@ -82,6 +82,9 @@ int sp_cuda_memory_init(void);
 int sp_cuda_memory_bind(uint64_t start, uint64_t bytes, bool is_home);
 int sp_cuda_memory_unbind(uint64_t start, uint64_t bytes);
 
+/* Binds to the memory that another GPU has there: the errors of bind, and of sp_cuda_peers_map. */
+int sp_cuda_memory_bind_peer(const struct sp_command *command);
+
 /* Sees to what was unbound, once the commands before have ended. */
 void sp_cuda_memory_reap(void);
 
@@ -89,11 +92,19 @@ void sp_cuda_memory_reap(void);
 bool sp_cuda_memory_is_untidy(void);
 void sp_cuda_memory_tidy(void);
 
-enum sp_cuda_place { SP_CUDA_NOWHERE, SP_CUDA_PRIVATE, SP_CUDA_HOME };
+enum sp_cuda_place {
+    SP_CUDA_NOWHERE,
+    SP_CUDA_PRIVATE, /* memory of this GPU */
+    SP_CUDA_HOME,    /* the host's pages */
+    SP_CUDA_PEER,    /* memory of another GPU */
+};
 
-/* Where [address, address + bytes) lies: in one backing, or NOWHERE. No bytes lie anywhere:
- * PRIVATE. */
-enum sp_cuda_place sp_cuda_memory_place(uint64_t address, uint64_t bytes);
+/* What lies at `address`, and how many of `bytes` from there on in one binding: no copy or fill of CUDA's may go
+ * across two. */
+enum sp_cuda_place sp_cuda_memory_place(uint64_t address, uint64_t bytes, uint64_t *count);
+
+/* Whether all of a range is bound; with is_private, to memory of this GPU. */
+bool sp_cuda_memory_is_bound(uint64_t address, uint64_t bytes, bool is_private);
 
 /* Host pages of a private binding, for a copy on the stream: how many of `bytes` from `address` on
  * can be copied at once, and where they are mapped. `is_brief`: registering them is not worth its
@@ -116,6 +127,10 @@ void sp_cuda_peer_part_gone(uint32_t index, uint32_t generation, uint64_t start,
 /* Copies from another device's memory into this one's, at the same addresses. 0; -EIO where that
  * device has lost that memory; -ENODEV where it cannot be reached. */
 int sp_cuda_peers_copy(const struct sp_command *transfer);
+
+/* Maps another GPU's memory at the range's own addresses, of which that GPU has bound exactly these at once. 0, or as
+ * sp_cuda_peers_copy. */
+int sp_cuda_peers_map(const struct sp_command *command);
 
 /* Sees to parts that are gone. */
 void sp_cuda_peers_reap(void);

@@ -255,7 +255,7 @@ int sp_cuda_init_globals(const struct sp_command *command, void *loaded)
     const struct cuda_code *code = loaded;
     const uint32_t one[3] = {1, 1, 1};
     uint64_t globals = command->init_globals.globals;
-    if (sp_cuda_memory_place(globals, 1) == SP_CUDA_NOWHERE)
+    if (!sp_cuda_memory_is_bound(globals, 1, false))
         return -EFAULT;
     if (!code->init_globals)
         return 0;

@@ -52,8 +52,9 @@ struct memory {
 struct binding {
     struct binding *next; /* of the leaving */
     uint64_t start, bytes;
-    bool is_home, is_registered; /* home: at the shared address */
-    struct memory memory;
+    enum sp_cuda_place place;
+    bool is_registered;    /* home: at the shared address */
+    struct memory memory;  /* private */
     unsigned char *pieces; /* private: brief copies so far, or REGISTERED */
     uint64_t mark;         /* leaving: what must have ended */
 };
@@ -123,22 +124,32 @@ static bool are_whole_granules(uint64_t start, uint64_t bytes, uint64_t *first, 
            granules_of(start, bytes, first, end);
 }
 
-/* The binding that holds all of a range, or NULL. */
-static struct binding *binding_of(uint64_t address, uint64_t bytes)
+/* The binding at an address of the window, or NULL. */
+static struct binding *binding_at(uint64_t address)
 {
-    uint64_t first, end;
-    if (!granules_of(address, bytes, &first, &end) || first == end)
-        return NULL;
-    struct binding *binding = memory.at[first];
-    return binding && address + bytes <= binding->start + binding->bytes ? binding : NULL;
+    uint64_t offset = address - memory.window;
+    return offset < memory.window_bytes ? memory.at[offset / SP_GRANULE_BYTES] : NULL;
 }
 
-enum sp_cuda_place sp_cuda_memory_place(uint64_t address, uint64_t bytes)
+enum sp_cuda_place sp_cuda_memory_place(uint64_t address, uint64_t bytes, uint64_t *count)
 {
-    if (!bytes)
-        return SP_CUDA_PRIVATE;
-    struct binding *binding = binding_of(address, bytes);
-    return !binding ? SP_CUDA_NOWHERE : binding->is_home ? SP_CUDA_HOME : SP_CUDA_PRIVATE;
+    const struct binding *binding = binding_at(address);
+    if (!binding)
+        return SP_CUDA_NOWHERE;
+    uint64_t left = binding->start + binding->bytes - address;
+    *count = bytes < left ? bytes : left;
+    return binding->place;
+}
+
+bool sp_cuda_memory_is_bound(uint64_t address, uint64_t bytes, bool is_private)
+{
+    uint64_t count;
+    for (; bytes; address += count, bytes -= count) {
+        enum sp_cuda_place place = sp_cuda_memory_place(address, bytes, &count);
+        if (is_private ? place != SP_CUDA_PRIVATE : place == SP_CUDA_NOWHERE)
+            return false;
+    }
+    return true;
 }
 
 /* --- Device memory -------------------------------------------------------------------------------
@@ -321,8 +332,8 @@ static void end_home(struct binding *binding)
 int sp_cuda_memory_host(uint64_t address, uint64_t bytes, bool is_brief, void **host,
                         uint64_t *count, bool *is_registered)
 {
-    struct binding *binding = binding_of(address, bytes);
-    if (!binding || binding->is_home)
+    struct binding *binding = binding_at(address);
+    if (!binding || binding->place != SP_CUDA_PRIVATE)
         return -EFAULT;
     uint64_t offset = address - binding->start, piece = offset / PIECE_BYTES;
     uint64_t first = piece * PIECE_BYTES, end = first + piece_bytes(binding, piece);
@@ -355,10 +366,12 @@ int sp_cuda_memory_host(uint64_t address, uint64_t bytes, bool is_brief, void **
 
 static void end_binding(struct binding *binding)
 {
-    if (binding->is_home)
+    if (binding->place == SP_CUDA_HOME)
         end_home(binding);
-    else
+    else if (binding->place == SP_CUDA_PRIVATE)
         end_private(binding);
+    else
+        sp_cuda_check(sp_cuda.MemUnmap(binding->start, binding->bytes));
     free(binding->pieces);
     free(binding);
 }
@@ -382,6 +395,9 @@ static int take_off(uint64_t first, uint64_t end)
         binding->mark = sp_cuda_stream_mark();
         binding->next = memory.leaving;
         memory.leaving = binding;
+        /* Its end is told only when the memory's owner can have it back. */
+        if (binding->place == SP_CUDA_PEER)
+            sp_cuda_stream_touch();
     }
     return 0;
 }
@@ -408,7 +424,9 @@ static bool is_leaving(uint64_t start, uint64_t bytes)
     return false;
 }
 
-int sp_cuda_memory_bind(uint64_t start, uint64_t bytes, bool is_home)
+/* Binds whole granules: `command` is that of a peer binding. */
+static int bind(uint64_t start, uint64_t bytes, enum sp_cuda_place place,
+                const struct sp_command *command)
 {
     uint64_t first, end;
     if (!are_whole_granules(start, bytes, &first, &end))
@@ -416,7 +434,7 @@ int sp_cuda_memory_bind(uint64_t start, uint64_t bytes, bool is_home)
     int error = take_off(first, end);
     if (error)
         return error;
-    uint64_t wanted = is_home ? 0 : bytes;
+    uint64_t wanted = place == SP_CUDA_PRIVATE ? bytes : 0;
     if (memory.leaving && (is_leaving(start, bytes) || wanted > memory.limit - memory.used)) {
         sp_cuda_stream_drain();
         sp_cuda_memory_reap();
@@ -426,10 +444,12 @@ int sp_cuda_memory_bind(uint64_t start, uint64_t bytes, bool is_home)
     struct binding *binding = sp_alloc(sizeof *binding);
     if (!binding)
         return -ENOMEM;
-    *binding = (struct binding){.start = start, .bytes = bytes, .is_home = is_home};
-    error = is_home ? bind_home(binding) : bind_private(binding);
+    *binding = (struct binding){.start = start, .bytes = bytes, .place = place};
+    error = place == SP_CUDA_HOME   ? bind_home(binding)
+            : place == SP_CUDA_PEER ? sp_cuda_peers_map(command)
+                                    : bind_private(binding);
     if (error) {
-        if (is_home)
+        if (place == SP_CUDA_HOME)
             end_home(binding);
         free(binding->pieces);
         free(binding);
@@ -439,6 +459,16 @@ int sp_cuda_memory_bind(uint64_t start, uint64_t bytes, bool is_home)
     for (uint64_t i = first; i < end; i++)
         memory.at[i] = binding;
     return 0;
+}
+
+int sp_cuda_memory_bind(uint64_t start, uint64_t bytes, bool is_home)
+{
+    return bind(start, bytes, is_home ? SP_CUDA_HOME : SP_CUDA_PRIVATE, NULL);
+}
+
+int sp_cuda_memory_bind_peer(const struct sp_command *command)
+{
+    return bind(command->range.start, command->range.bytes, SP_CUDA_PEER, command);
 }
 
 int sp_cuda_memory_unbind(uint64_t start, uint64_t bytes)

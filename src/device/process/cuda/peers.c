@@ -4,6 +4,10 @@
  * is imported and mapped for this GPU at an address of CUDA's choice: the copy then goes directly
  * from GPU to GPU. A virtual device's memory, or parts of it, are files that the host can map.
  *
+ * A part of a pooled region is mapped at the shared address instead. That mapping is a binding
+ * (memory.c), and nothing else here keeps the memory from then on, so that its owner can have it
+ * back when it is unbound.
+ *
  * The control thread changes the table and the loop thread uses it, under one lock. A part is
  * imported when a transfer first needs it, since most are never asked for. What is gone is let go
  * by the loop thread, once the transfers that use it have ended: until then its memory stays,
@@ -102,29 +106,42 @@ void sp_cuda_peer_part_gone(uint32_t index, uint32_t generation, uint64_t start,
     pthread_mutex_unlock(&peers.lock);
 }
 
-static int import(struct part *part)
+/* Maps memory for this GPU at reserved addresses. */
+static int map(uint64_t at, uint64_t bytes, CUmemGenericAllocationHandle handle)
 {
     const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, sp_cuda_device.ordinal},
                                     CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    int error = sp_cuda_check(sp_cuda.MemMap(at, bytes, 0, handle, 0));
+    if (error)
+        return error;
+    error = sp_cuda_check(sp_cuda.MemSetAccess(at, bytes, &access, 1));
+    if (error)
+        sp_cuda.MemUnmap(at, bytes);
+    return error;
+}
+
+static int import(const struct part *part, CUmemGenericAllocationHandle *handle)
+{
+    return sp_cuda_check(sp_cuda.MemImportFromShareableHandle(
+        handle, (void *)(uintptr_t)part->file, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+}
+
+/* Imports and maps the part at an address of CUDA's choice. */
+static int map_alias(struct part *part)
+{
     CUdeviceptr at;
-    int error = sp_cuda_check(sp_cuda.MemImportFromShareableHandle(
-        &part->handle, (void *)(uintptr_t)part->file, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    int error = import(part, &part->handle);
     if (error)
         return error;
     error = sp_cuda_check(sp_cuda.MemAddressReserve(&at, part->bytes, SP_GRANULE_BYTES, 0, 0));
     if (error)
         goto err_handle;
-    error = sp_cuda_check(sp_cuda.MemMap(at, part->bytes, 0, part->handle, 0));
+    error = map(at, part->bytes, part->handle);
     if (error)
         goto err_address;
-    error = sp_cuda_check(sp_cuda.MemSetAccess(at, part->bytes, &access, 1));
-    if (error)
-        goto err_map;
     part->device = at;
     return 0;
 
-err_map:
-    sp_cuda.MemUnmap(at, part->bytes);
 err_address:
     sp_cuda.MemAddressFree(at, part->bytes);
 err_handle:
@@ -137,7 +154,7 @@ static int open_part(struct part *part)
 {
     if (part->file < 0)
         return part->host || part->device ? 0 : -ENODEV;
-    int error = import(part);
+    int error = map_alias(part);
     void *host = error
                      ? mmap(NULL, part->bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, part->file, 0)
                      : NULL;
@@ -232,5 +249,38 @@ int sp_cuda_peers_copy(const struct sp_command *transfer)
                 ? -EIO /* a newer one holds other data than what was asked for */
                 : copy_from(index, transfer->range.start, transfer->range.bytes);
     pthread_mutex_unlock(&peers.lock);
+    return error;
+}
+
+/* With the lock held: maps the part, and lets go of it. */
+static int map_part(struct part **link)
+{
+    struct part *part = *link;
+    CUmemGenericAllocationHandle handle = part->handle;
+    int error = part->device ? 0 : part->file < 0 ? -ENODEV : import(part, &handle);
+    if (error)
+        return error;
+    error = map(part->start, part->bytes, handle);
+    if (!part->device)
+        sp_cuda.MemRelease(handle);
+    let_go(link);
+    return error;
+}
+
+int sp_cuda_peers_map(const struct sp_command *command)
+{
+    uint32_t index = command->range.source, generation = command->range.generation;
+    uint64_t start = command->range.start, bytes = command->range.bytes;
+    int error = sp_process_await_peer(command);
+    if (error)
+        return error;
+    pthread_mutex_lock(&peers.lock);
+    struct part **link = &peers.parts[index];
+    while (*link && ((*link)->start != start || (*link)->bytes != bytes))
+        link = &(*link)->next;
+    error = peers.generations[index] != generation ? -EIO : *link ? map_part(link) : -ENODEV;
+    pthread_mutex_unlock(&peers.lock);
+    sp_process_forget_part(index, generation, start, bytes);
+    sp_cuda_peers_reap();
     return error;
 }

@@ -358,6 +358,8 @@ static void take_ended(void)
             sp_cuda_stream_drain();
         sp_cuda_print_take();
     }
+    if (has_ended) /* the end of an unbinding says that it is done */
+        sp_cuda_memory_reap();
     while (stream.first < stream.next &&
            stream.commands[stream.first % SP_MAX_IN_FLIGHT].mark <= done) {
         is_any = true;
