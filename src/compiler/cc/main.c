@@ -30,7 +30,7 @@
 struct server {
     struct sp_cc_folder folder; /* holds a folder for each child, named by its process id */
     int control;                /* SP_CC_CONTROL_FD */
-    int signals;                /* signalfd of SIGCHLD */
+    int signals;                /* signalfd of what `serve` blocks */
     pid_t *children;            /* owned; each leads its own process group */
     size_t num_children;
 };
@@ -130,12 +130,20 @@ static void start_child(struct server *server, int fd)
     server->children[server->num_children++] = child;
 }
 
+/* False: the server is to end. An interrupt of the terminal is for the application, which ends the server when it ends. */
+static bool take_signals(struct server *server)
+{
+    struct signalfd_siginfo signal;
+    bool goes_on = true;
+    while (read(server->signals, &signal, sizeof signal) > 0)
+        if (signal.ssi_signo == SIGTERM)
+            goes_on = false;
+    return goes_on;
+}
+
 static void reap(struct server *server)
 {
-    struct signalfd_siginfo ignored;
     pid_t child;
-    while (read(server->signals, &ignored, sizeof(ignored)) > 0)
-        ;
     while ((child = waitpid(-1, NULL, WNOHANG)) > 0)
         for (size_t i = 0; i < server->num_children; i++)
             if (server->children[i] == child) {
@@ -159,11 +167,14 @@ static int serve(void)
     }
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     server.signals = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
     if (server.signals < 0)
         return 1;
-    if (sp_cc_folder_create(&server.folder)) {
+    if (sp_cc_folder_create_server(&server.folder)) {
         fprintf(stderr, "samepage-cc: no temporary folder can be made in TMPDIR or /tmp\n");
         return 1;
     }
@@ -173,8 +184,11 @@ static int serve(void)
                                 {.fd = server.signals, .events = POLLIN}};
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
             break;
-        if (fds[1].revents)
+        if (fds[1].revents) {
+            if (!take_signals(&server))
+                break;
             reap(&server);
+        }
         if (!fds[0].revents)
             continue;
         int fd = receive_hello(server.control);

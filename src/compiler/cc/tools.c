@@ -1,6 +1,7 @@
 /* See tools.h. */
 #include "compiler/cc/tools.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -11,10 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* As tools/bundle.sh lays it out. */
@@ -23,11 +26,23 @@
 /* Open folders that nftw may hold at once. */
 #define FOLDER_DEPTH 16
 
-int sp_cc_folder_create(struct sp_cc_folder *folder)
+#define FOLDER_PREFIX "samepage-cc-"
+#define SERVER_FOLDER_PREFIX "samepage-cc-server-"
+
+/* Between making its folder and locking it a server takes microseconds; a folder younger than this, in seconds, is left
+ * alone, whatever holds that server up. */
+#define STALE_SECONDS 60
+
+static const char *folder_parent(void)
 {
     const char *parent = getenv("TMPDIR");
+    return parent && *parent ? parent : "/tmp";
+}
+
+static int create_folder(struct sp_cc_folder *folder, const char *prefix)
+{
     struct sp_cc_text path = {0};
-    sp_cc_text_format(&path, "%s/samepage-cc-XXXXXX", parent && *parent ? parent : "/tmp");
+    sp_cc_text_format(&path, "%s/%sXXXXXX", folder_parent(), prefix);
     if (!mkdtemp(path.bytes)) {
         int error = -errno;
         sp_cc_text_finish(&path);
@@ -53,6 +68,54 @@ void sp_cc_folder_destroy(struct sp_cc_folder *folder)
     nftw(folder->path, remove_entry, FOLDER_DEPTH, FTW_DEPTH | FTW_PHYS);
     free(folder->path);
     folder->path = NULL;
+}
+
+int sp_cc_folder_create(struct sp_cc_folder *folder)
+{
+    return create_folder(folder, FOLDER_PREFIX);
+}
+
+/* Whether the folder is this user's, not new, and nobody's any more. */
+static bool is_stale(int parent, const char *name)
+{
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    struct stat status;
+    bool stale = !fstat(fd, &status) && status.st_uid == geteuid() &&
+                 time(NULL) - status.st_mtime >= STALE_SECONDS && !flock(fd, LOCK_EX | LOCK_NB);
+    close(fd);
+    return stale;
+}
+
+static void remove_stale_folders(void)
+{
+    DIR *parent = opendir(folder_parent());
+    if (!parent)
+        return;
+    for (struct dirent *entry; (entry = readdir(parent));) {
+        if (strncmp(entry->d_name, SERVER_FOLDER_PREFIX, strlen(SERVER_FOLDER_PREFIX)) ||
+            !is_stale(dirfd(parent), entry->d_name))
+            continue;
+        struct sp_cc_text path = {0};
+        sp_cc_text_format(&path, "%s/%s", folder_parent(), entry->d_name);
+        struct sp_cc_folder folder = {.path = path.bytes};
+        sp_cc_folder_destroy(&folder);
+    }
+    closedir(parent);
+}
+
+int sp_cc_folder_create_server(struct sp_cc_folder *folder)
+{
+    remove_stale_folders();
+    int error = create_folder(folder, SERVER_FOLDER_PREFIX);
+    if (error)
+        return error;
+    /* Open until the end. A file system without locks, where this fails, also has none to be got by a later server. */
+    int fd = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        flock(fd, LOCK_EX);
+    return 0;
 }
 
 /* A relative name none of whose parts is empty, "." or "..". */

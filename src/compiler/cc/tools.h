@@ -16,6 +16,10 @@ struct sp_cc_folder {
 /* Makes a folder of mode 700 under TMPDIR or /tmp. 0 or -errno. */
 int sp_cc_folder_create(struct sp_cc_folder *folder);
 
+/* The same for the server, named and locked so that a later server can tell whether this one still runs. The lock ends
+ * with the process. First removes the folders of this user's servers that were killed. */
+int sp_cc_folder_create_server(struct sp_cc_folder *folder);
+
 /* Removes the folder and all in it. */
 void sp_cc_folder_destroy(struct sp_cc_folder *folder);
 

@@ -3,6 +3,8 @@
 #include "compiler/protocol.h"
 #include "util/wire.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -11,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -348,6 +351,67 @@ static void test_library_is_broken(void **state)
     assert_int_equal(link_status(source), SP_CC_INTERNAL);
 }
 
+/* --- What it leaves in TMPDIR ---------------------------------------------------------------------- */
+
+static char temporary[] = "/tmp/samepage-test-folder-XXXXXX";
+
+/* How many servers' folders there are; all get the age of an hour. */
+static int folders(void)
+{
+    const struct timespec old[2] = {{.tv_sec = time(NULL) - 3600}, {.tv_sec = time(NULL) - 3600}};
+    DIR *parent = opendir(temporary);
+    int count = 0;
+    assert_non_null(parent);
+    for (struct dirent *entry; (entry = readdir(parent));)
+        if (strncmp(entry->d_name, "samepage-cc-server-", 19) == 0) {
+            assert_int_equal(utimensat(dirfd(parent), entry->d_name, old, 0), 0);
+            count++;
+        }
+    closedir(parent);
+    return count;
+}
+
+/* Starts a server and lets it answer once: its folder is there then. */
+static void start_one(void **state)
+{
+    assert_int_equal(start(state), 0);
+    assert_int_equal(status_of(SP_CC_COMPILE, "", 0), SP_CC_BAD_REQUEST);
+}
+
+static void end_one(int signal)
+{
+    int status;
+    kill(server, signal);
+    assert_int_equal(waitpid(server, &status, 0), server);
+    close(control);
+}
+
+static void test_folder_of_the_killed_goes(void **state)
+{
+    assert_non_null(mkdtemp(temporary));
+    setenv("TMPDIR", temporary, 1);
+    start_one(state);
+    assert_int_equal(folders(), 1);
+    int first_control = control;
+    pid_t first = server;
+    start_one(state); /* beside one that runs, however old its folder is */
+    assert_int_equal(folders(), 2);
+    end_one(SIGTERM);
+    assert_int_equal(folders(), 1);
+    kill(first, SIGINT); /* the application's, not the server's */
+    server = first;
+    control = first_control;
+    assert_int_equal(status_of(SP_CC_COMPILE, "", 0), SP_CC_BAD_REQUEST);
+    end_one(SIGKILL);
+    assert_int_equal(folders(), 1);
+    start_one(state);
+    assert_int_equal(folders(), 1); /* its own */
+    assert_int_equal(stop(state), 0);
+    assert_int_equal(folders(), 0);
+    unsetenv("TMPDIR");
+    assert_int_equal(rmdir(temporary), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest own_library[] = {
@@ -355,6 +419,9 @@ int main(void)
     };
     const struct CMUnitTest broken_library[] = {
         cmocka_unit_test(test_library_is_broken),
+    };
+    const struct CMUnitTest no_server[] = {
+        cmocka_unit_test(test_folder_of_the_killed_goes),
     };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole_way),
@@ -364,6 +431,7 @@ int main(void)
         cmocka_unit_test(test_memory_limit),
     };
     int failed = cmocka_run_group_tests(tests, start, stop);
+    failed += cmocka_run_group_tests(no_server, NULL, NULL);
     failed += cmocka_run_group_tests(own_library, start_with_copy, stop_with_copy);
     strcpy(strrchr(library, '-'), "-XXXXXX");
     return failed + cmocka_run_group_tests(broken_library, start_with_copy, stop_with_copy);
