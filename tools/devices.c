@@ -113,6 +113,8 @@ int tool_devices(int argc, char **argv)
                info->own_memory ? " of its own" : ", the host's");
         printf("   shared memory  ");
         print_levels(info->svm_levels);
+        if (info->has_failed_atomics)
+            puts("   atomics        not of all devices: the self-test of the atomic unit failed");
     }
     if (!num_gpus && (sp_selection()->has_all_cuda || sp_selection()->num_cuda))
         puts("\nThere is no NVIDIA GPU, or none that can be used.");

@@ -72,8 +72,10 @@ void *CL_API_CALL clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t 
         return NULL;
     if (!fits_all_devices(context, size))
         return alloc_pooled(context, flags, size, alignment);
-    return sp_arena_alloc(context->arena, size, alignment, flags,
-                          flags & CL_MEM_SVM_FINE_GRAIN_BUFFER ? SP_PATH_HOME : SP_PATH_PRIVATE);
+    enum sp_path path = flags & CL_MEM_SVM_ATOMICS             ? SP_PATH_ATOMIC
+                        : flags & CL_MEM_SVM_FINE_GRAIN_BUFFER ? SP_PATH_HOME
+                                                               : SP_PATH_PRIVATE;
+    return sp_arena_alloc(context->arena, size, alignment, flags, path);
 }
 
 /* Frees an SVM allocation; anything else, a buffer's memory too, is left alone. */

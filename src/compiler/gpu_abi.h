@@ -28,7 +28,7 @@
 
 #include <stdint.h>
 
-#define SP_GPU_ABI_VERSION 1u
+#define SP_GPU_ABI_VERSION 2u
 
 /* long16 and double16 need 128 (OpenCL C 3.0, 6.3.5). */
 #define SP_GPU_LOCAL_ALIGN 128u
@@ -53,8 +53,7 @@ enum {
 
 /* What every work-item of one launch shares. An NDRange with more groups than one launch may have
  * is several launches, which differ in group_first alone. The compiler addresses the members by
- * offset: append only, with a new ABI version. The atomic unit's members have their places; compiled
- * code of this version does not look at them. */
+ * offset: append only, with a new ABI version. */
 struct sp_gpu_launch {
     uint32_t work_dim;         /* 1 to 3 */
     uint32_t flags;            /* SP_GPU_ bits */
@@ -68,7 +67,68 @@ struct sp_gpu_launch {
     uint64_t print_buffer;     /* device address of a struct sp_gpu_print_buffer; 0: printf is -1 */
     uint64_t atomic_first;     /* the part of the window whose atomics of all-devices scope go to */
     uint64_t atomic_bytes;     /* the atomic unit: address - first < bytes; 0 bytes: none */
-    uint64_t atomic_unit;      /* device address of its ring; 0: none */
+    uint64_t atomic_unit;      /* device address of a struct sp_gpu_unit; 0: none */
+};
+
+/* --- The atomic unit (docs/atomic-unit.md) -------------------------------------------------------
+ */
+
+/* What it can do with a word of 32 bits, or, with SP_UNIT_WIDE, of 64. The old value is the answer.
+ * Operands of 32 bits come in the lower half of 64, those of the signed minimum and maximum with
+ * their sign; old values have zeros above. */
+enum sp_unit_operation {
+    SP_UNIT_EXCHANGE = 1,
+    SP_UNIT_ADD,
+    SP_UNIT_AND,
+    SP_UNIT_OR,
+    SP_UNIT_XOR,
+    SP_UNIT_MIN_SIGNED,
+    SP_UNIT_MAX_SIGNED,
+    SP_UNIT_MIN_UNSIGNED,
+    SP_UNIT_MAX_UNSIGNED,
+    SP_UNIT_COMPARE_EXCHANGE,
+    SP_UNIT_ADD_FLOAT,
+    SP_UNIT_MIN_FLOAT,
+    SP_UNIT_MAX_FLOAT,
+    SP_UNIT_LAST = SP_UNIT_MAX_FLOAT,
+    SP_UNIT_WIDE = 32,
+};
+
+/* A power of two. More than can be under way usefully: one round over the bus takes 3 us, and the
+ * server serves a few in each microsecond. */
+#define SP_UNIT_SLOTS 4096u
+
+/* Every word has SP_UNIT_PAYLOAD_BITS bits of payload, and above them the tag of the turn. */
+#define SP_UNIT_PAYLOAD_BITS 48u
+
+/* A request, written by the GPU, and its reply. Payloads:
+ *     request 0   address
+ *             1   bits 0 to 47 of the operand
+ *             2   bits 48 to 63 of the operand; from bit 16 on the operation; from bit 24 on bits 0
+ *                 to 23 of the value to compare with
+ *             3   bits 24 to 63 of that
+ *     reply   0   bits 0 to 47 of the old value
+ *             1   bits 48 to 63 of it */
+struct sp_unit_slot {
+    uint64_t request[4];
+    uint64_t reply[2];
+    uint64_t unused[2];
+};
+
+/* Request number n (from 0) is in slot n % SP_UNIT_SLOTS, and this is the tag of its words: never
+ * that of the turn before. Zeroed memory holds no request. */
+static inline uint64_t sp_unit_tag(uint64_t number)
+{
+    return (number / SP_UNIT_SLOTS + 1) & 0xffff;
+}
+
+/* The GPU's side, in its own memory; zero at first. */
+struct sp_gpu_unit {
+    uint64_t slots;                /* device address of SP_UNIT_SLOTS struct sp_unit_slot */
+    uint64_t tickets;              /* requests so far */
+    uint64_t patience;             /* looks after which a request is given up; 0: never */
+    uint32_t turns[SP_UNIT_SLOTS]; /* whose turn a slot is: that of request turn * SP_UNIT_SLOTS +
+                                      slot. Counts modulo 2^32 */
 };
 
 /* Where the launch record starts, from sp_kernel_info.args_bytes. */

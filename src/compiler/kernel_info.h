@@ -57,6 +57,7 @@ struct sp_kernel_info {
     bool uses_globals;            /* reads or writes program-scope variables */
     bool follows_pointers;        /* may reach memory through pointers loaded from memory */
     bool writes_followed;         /* and may change it there */
+    bool has_shared_atomics;      /* may read, modify and write atomically for all devices */
 };
 
 struct sp_program_info {

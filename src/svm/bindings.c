@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "svm/atomic_part.h"
 #include "svm/coherence_internal.h"
 #include "svm/pool.h"
 #include "util/alloc.h"
@@ -202,6 +203,8 @@ static void unlink_binding(struct sp_binding *binding)
         agent->leaving_bytes += binding->bytes;
     else if (binding->backing == SP_BACKING_PRIVATE)
         agent->used_bytes -= binding->bytes;
+    else if (binding->backing == SP_BACKING_HOME)
+        sp_atomic_unmark((uintptr_t)binding->start, binding->bytes, binding->agent);
     binding->span = NULL;
 }
 
@@ -351,6 +354,8 @@ static void link_binding(struct sp_binding *binding)
     binding->span->bindings = binding;
     link_as_newest(agent, binding);
     agent->used_bytes += binding->backing == SP_BACKING_PRIVATE ? binding->bytes : 0;
+    if (binding->backing == SP_BACKING_HOME)
+        sp_atomic_mark((uintptr_t)binding->start, binding->bytes, binding->agent);
 }
 
 /* Binds a span, or a part, that is not bound yet and that there is room for. -ENOMEM. */

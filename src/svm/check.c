@@ -314,7 +314,7 @@ bool sp_check_keep(struct sp_span *span)
     sp_check_describe_region(&kept->was, span->region);
     if (!kept->was.freed_at)
         kept->was.freed_at = freed_at;
-    if (checking.is_watching && span->region->path == SP_PATH_HOME)
+    if (checking.is_watching && sp_path_is_home(span->region->path))
         sp_check_watch_add(span->start, span->granules * SP_GRANULE_BYTES);
     end_check(span->region);
     sp_window_retire(span);

@@ -35,7 +35,7 @@ struct size_class {
     unsigned empty_slabs;   /* how many of them have no live block */
 };
 
-#define NUM_PATHS 2u
+#define NUM_PATHS 3u
 
 struct sp_arena {
     pthread_mutex_t lock;
@@ -318,7 +318,7 @@ static void *alloc_small(struct sp_arena *arena, size_t bytes, unsigned size_cla
             goto out;
         push_span(&class->open, slab);
         class->empty_slabs++;
-        arena->home_spans += path == SP_PATH_HOME;
+        arena->home_spans += sp_path_is_home(path);
     }
     start = take_block(arena, class, slab, bytes, flags, region);
     if (region) {
@@ -353,7 +353,7 @@ static void *alloc_large(struct sp_arena *arena, size_t bytes, uint64_t flags, e
         region->span = span;
         span->region = region;
     }
-    arena->home_spans += path == SP_PATH_HOME;
+    arena->home_spans += sp_path_is_home(path);
     push_span(&arena->spans, span);
     pthread_mutex_unlock(&arena->lock);
     return span->start;
@@ -553,7 +553,7 @@ static int show_home(struct sp_span *span, int (*function)(struct sp_span *, uin
 {
     int error = 0;
     for (; !error && span; span = span->next)
-        if (span->path == SP_PATH_HOME)
+        if (sp_path_is_home(span->path))
             error = function(span, agent);
     return error;
 }
@@ -566,8 +566,9 @@ int sp_arena_for_each_new_home(struct sp_arena *arena,
     pthread_mutex_lock(&arena->lock);
     if (arena->home_seen[agent] != arena->home_spans) {
         error = show_home(arena->spans, function, agent);
-        for (unsigned c = 0; !error && c < NUM_CLASSES; c++)
-            error = show_home(arena->classes[SP_PATH_HOME][c].open, function, agent);
+        for (unsigned p = SP_PATH_HOME; p < NUM_PATHS; p++)
+            for (unsigned c = 0; !error && c < NUM_CLASSES; c++)
+                error = show_home(arena->classes[p][c].open, function, agent);
         if (!error)
             arena->home_seen[agent] = arena->home_spans;
     }

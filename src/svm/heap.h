@@ -46,7 +46,13 @@ static inline bool sp_window_holds_range(uintptr_t window, size_t window_bytes, 
 enum sp_path {
     SP_PATH_PRIVATE, /* a backing for each agent, kept by the directory */
     SP_PATH_HOME,    /* one backing in the host's memory, which all agents see */
+    SP_PATH_ATOMIC,  /* likewise, in the part of the window for atomics of all agents (atomic_part.h) */
 };
+
+static inline bool sp_path_is_home(enum sp_path path)
+{
+    return path != SP_PATH_PRIVATE;
+}
 
 struct sp_region;
 

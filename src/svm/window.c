@@ -2,7 +2,8 @@
  *
  * Invariant: a granule is either in exactly one free extent and inaccessible, or in exactly one
  * span, to which the map points from each of its granules. Free extents are sorted by address and
- * never touch each other; allocation is first fit, so that the window stays dense at its start.
+ * touch each other only where the atomic part begins; allocation is first fit, so that the window
+ * stays dense at its start.
  *
  * Lock: one read-write lock over the map and the extents, the last in the lock order. Lookups share it.
  */
@@ -15,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "svm/atomic_part.h"
 #include "util/alloc.h"
 
 /* Room for the memory of many devices and the regions' alignment; only addresses, no memory. Where
@@ -25,6 +27,10 @@
 /* Where no candidate is free the process is crowded (a sanitizer's shadow memory, say), and a smaller window goes
  * wherever the system finds room. */
 #define WINDOW_ANYWHERE_BYTES (UINT64_C(256) << 30)
+
+/* What of it is the part for atomics of all agents, at its end. Words that agents count and lock by
+ * are few. */
+#define ATOMIC_SHARE 16u
 
 /* Multiples of 2^44 below 2^47, free in ordinary processes. CUDA's cuMemAddressReserve was seen to accept the first,
  * the second and the fourth as hints (H200, driver 580). */
@@ -41,6 +47,7 @@ static struct {
     pthread_rwlock_t lock;
     unsigned char *start;
     size_t granules;
+    size_t atomic_first;     /* granule; no extent or span lies on both sides of its start */
     struct sp_span **map;    /* one entry per granule; pages of it appear when used */
     struct extent *extents;  /* sorted by address */
     size_t num_extents, max_extents;
@@ -106,8 +113,11 @@ int sp_window_init(void)
     size_t granules = bytes / SP_GRANULE_BYTES;
     void *map = mmap(NULL, granules * sizeof *window.map, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    window.extents = sp_alloc_array(1, sizeof *window.extents);
-    if (map == MAP_FAILED || !window.extents) {
+    size_t atomic_first = granules - granules / ATOMIC_SHARE;
+    window.extents = sp_alloc_array(2, sizeof *window.extents);
+    if (map == MAP_FAILED || !window.extents ||
+        sp_atomic_part_init((uintptr_t)start + atomic_first * SP_GRANULE_BYTES,
+                            (granules - atomic_first) * SP_GRANULE_BYTES)) {
         if (map != MAP_FAILED)
             munmap(map, granules * sizeof *window.map);
         free(window.extents);
@@ -116,8 +126,10 @@ int sp_window_init(void)
         return -ENOMEM;
     }
     window.map = map;
-    window.extents[0] = (struct extent){.first = 0, .count = granules};
-    window.num_extents = window.max_extents = 1;
+    window.extents[0] = (struct extent){.first = 0, .count = atomic_first};
+    window.extents[1] = (struct extent){.first = atomic_first, .count = granules - atomic_first};
+    window.num_extents = window.max_extents = 2;
+    window.atomic_first = atomic_first;
     window.granules = granules;
     window.start = start;
     return 0;
@@ -160,12 +172,12 @@ static int reserve_extent(void)
     return 0;
 }
 
-/* The first granule of `count` free ones, now taken; -ENOMEM. */
-static int take_extent(size_t count, size_t *first)
+/* The first granule of `count` free ones, of the atomic part or of the rest, now taken; -ENOMEM. */
+static int take_extent(size_t count, bool is_atomic, size_t *first)
 {
     for (size_t i = 0; i < window.num_extents; i++) {
         struct extent *extent = &window.extents[i];
-        if (extent->count < count)
+        if (extent->count < count || (extent->first >= window.atomic_first) != is_atomic)
             continue;
         *first = extent->first;
         extent->first += count;
@@ -193,8 +205,10 @@ static void give_back_extent(size_t first, size_t count)
     }
     struct extent *before = low > 0 ? &window.extents[low - 1] : NULL;
     struct extent *after = low < window.num_extents ? &window.extents[low] : NULL;
-    bool joins_before = before && before->first + before->count == first;
-    bool joins_after = after && first + count == after->first;
+    bool joins_before =
+        before && before->first + before->count == first && first != window.atomic_first;
+    bool joins_after =
+        after && first + count == after->first && after->first != window.atomic_first;
     if (joins_before && joins_after) {
         before->count += count + after->count;
         window.num_extents--;
@@ -253,7 +267,7 @@ int sp_window_take(struct sp_span *span, bool is_large)
     pthread_rwlock_wrlock(&window.lock);
     int error = reserve_extent();
     if (!error)
-        error = take_extent(span->granules, &first);
+        error = take_extent(span->granules, span->path == SP_PATH_ATOMIC, &first);
     pthread_rwlock_unlock(&window.lock);
     if (error)
         return error;
@@ -272,6 +286,8 @@ int sp_window_take(struct sp_span *span, bool is_large)
     pthread_rwlock_unlock(&window.lock);
     if (!error && is_large)
         madvise(start, bytes, MADV_HUGEPAGE); /* a wish: without it only slower */
+    if (!error && span->path == SP_PATH_ATOMIC)
+        sp_atomic_part_count((ptrdiff_t)span->granules);
     return error;
 }
 
@@ -296,6 +312,8 @@ void sp_window_give_back(struct sp_span *span)
 
     forget(span);
     close_pages(span, span->granules * SP_GRANULE_BYTES);
+    if (span->path == SP_PATH_ATOMIC)
+        sp_atomic_part_count(-(ptrdiff_t)span->granules);
 
     pthread_rwlock_wrlock(&window.lock);
     give_back_extent(first, span->granules);

@@ -62,7 +62,7 @@ static inline bool sp_span_is_at_home(const struct sp_span *span)
 /* Whether its bindings are to the host's pages. */
 static inline bool sp_span_is_home(const struct sp_span *span)
 {
-    return span->path == SP_PATH_HOME || sp_span_is_at_home(span);
+    return sp_path_is_home(span->path) || sp_span_is_at_home(span);
 }
 
 /* Calls `function` for each region of a span of a shared arena until it gives an error, which is
@@ -79,7 +79,7 @@ int sp_arena_for_each_new_home(struct sp_arena *arena,
 /* Makes all spans of the home path new again for `agent`, in every shared arena. */
 void sp_arena_forget_home(uint32_t agent);
 
-/* Gives `span->granules` granules to `span`: sets span->start and makes the pages usable, with huge
+/* Gives `span->granules` granules to `span`, of the atomic part where that is its path: sets span->start and makes the pages usable, with huge
  * pages where `is_large`. -ENOMEM: then nothing has changed. */
 int sp_window_take(struct sp_span *span, bool is_large);
 

@@ -5,13 +5,22 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Sleeps while *word is `value`; may return early for no reason. */
 static inline void sp_futex_wait(atomic_uint *word, unsigned value)
 {
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+/* As sp_futex_wait, for so long at most; less than a second. */
+static inline void sp_futex_wait_for(atomic_uint *word, unsigned value, uint32_t nanoseconds)
+{
+    struct timespec time = {.tv_nsec = (long)nanoseconds};
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &time, NULL, 0);
 }
 
 /* Wakes up to `count` sleepers. The caller has changed the word already. */

@@ -116,10 +116,11 @@ static int compile(const struct arguments *arguments, struct sp_cc_text *log)
 
 static void print_kernel(const struct sp_kernel_info *kernel)
 {
-    printf("kernel %s [%s] args %u bytes, local %" PRIu64 ", private %" PRIu64 "%s%s%s\n",
+    printf("kernel %s [%s] args %u bytes, local %" PRIu64 ", private %" PRIu64 "%s%s%s%s\n",
            kernel->name, kernel->attributes, kernel->args_bytes, kernel->local_static_bytes,
            kernel->private_bytes, kernel->has_barrier ? ", barrier" : "",
            kernel->uses_globals ? ", globals" : "",
+           kernel->has_shared_atomics ? ", atomics for all devices" : "",
            kernel->writes_followed    ? ", follows pointers and writes there"
            : kernel->follows_pointers ? ", follows pointers"
                                       : "");

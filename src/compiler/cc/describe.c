@@ -5,6 +5,7 @@
 
 #include "compiler/cc/effects.h"
 #include "compiler/cc/layout.h"
+#include "compiler/cc/replaceable.h"
 
 #include <llvm-c/Target.h>
 #include <stdlib.h>
@@ -222,6 +223,23 @@ static void describe_attributes(LLVMValueRef kernel, struct sp_kernel_info *info
     info->attributes = text.bytes ? text.bytes : sp_cc_copy("");
 }
 
+/* An atomic operation whose scope is all devices, or not known, and that is more than a load or a
+ * store; by its pointer (SP_SCOPED_NAME). */
+static bool changes_for_all_devices(LLVMValueRef value)
+{
+    if (!sp_ir_calls(value, SP_SCOPED_NAME))
+        return false;
+    LLVMValueRef scope = LLVMGetOperand(value, 1);
+    if (LLVMIsAConstantInt(scope) && LLVMConstIntGetZExtValue(scope) != SP_SCOPE_ALL_DEVICES)
+        return false;
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (!LLVMIsALoadInst(user) && !LLVMIsAStoreInst(user))
+            return true;
+    }
+    return false;
+}
+
 static void describe_body(LLVMModuleRef module, LLVMValueRef kernel, struct sp_kernel_info *info)
 {
     LLVMBasicBlockRef block;
@@ -232,6 +250,7 @@ static void describe_body(LLVMModuleRef module, LLVMValueRef kernel, struct sp_k
                 info->private_bytes +=
                     LLVMABISizeOfType(LLVMGetModuleDataLayout(module), LLVMGetAllocatedType(value));
             info->has_barrier |= sp_ir_calls(value, SP_BARRIER_NAME);
+            info->has_shared_atomics |= changes_for_all_devices(value);
         }
     }
 }

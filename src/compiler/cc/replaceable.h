@@ -14,6 +14,9 @@
  * scope, which IR for spir64 has no word for. */
 #define SP_SCOPED_NAME "__sp_target_scoped"
 
+/* memory_scope_all_svm_devices of opencl-c-base.h. */
+#define SP_SCOPE_ALL_DEVICES 3u
+
 /* A copy from its second argument to its first. */
 #define SP_GROUP_COPY_NAME "__sp_target_group_copy"
 

@@ -9,10 +9,11 @@
  * submit.c       works to records of the command ring
  * completion.c   records of the completion ring to finished works; waiting
  * code.c         loaded code, which outlives the process that it is loaded in
+ * unit.c         atomic operations that the device asks for
  *
  * Locks, in order: `claim`, `lock`; and, alone with none of these held, peers.c's lock, then
- * `socket_lock`; `lock` may be taken inside of that of peers. None is held while the runtime is
- * called.
+ * `socket_lock`, and unit.c's lock; `lock` may be taken inside of that of peers. None is held while
+ * the runtime is called.
  */
 #ifndef SP_DEVICE_CLIENT_CLIENT_H
 #define SP_DEVICE_CLIENT_CLIENT_H
@@ -22,6 +23,7 @@
 #include "device/driver.h"
 #include "device/process/protocol.h"
 #include "device/selection.h"
+#include "svm/atomic_part.h"
 
 enum client_state {
     CLIENT_STARTING, /* works wait in `pending` */
@@ -52,10 +54,27 @@ enum {
     WORK_STARTED = 1,    /* `started` was called, or is about to be */
     WORK_START_DUE = 2,  /* in the list of done: call `started` */
     WORK_FINISH_DUE = 4, /* likewise `finished`, with driver.error */
+    WORK_USES_UNIT = 8,  /* a kernel in flight that the atomic unit is served for */
 };
 
 /* Works of our own. Such a kind is none of driver.h's. */
 #define WORK_INIT_GLOBALS ((enum sp_work_kind)100)
+
+/* The server of a device's atomic unit. */
+struct client_unit {
+    struct sp_atomic_visitor visitor;
+    /* Under the device's lock: */
+    bool is_visitor, has_thread;
+    unsigned kernels;   /* in flight that may use it */
+    atomic_uint wanted; /* futex: 1 while there are any. Written under the lock */
+    /* Held by the server while it looks into the ring, and by who gives or takes that: */
+    pthread_mutex_t lock;
+    struct sp_unit_slot *slots; /* NULL: no process */
+    uint64_t served;            /* requests of this process */
+    bool is_bad;                /* a request could not be one: */
+    uint32_t bad_operation;
+    uint64_t bad_address;
+};
 
 struct client_device {
     struct sp_device device;     /* first */
@@ -92,6 +111,8 @@ struct client_device {
     uint64_t print_head;      /* likewise of what kernels printed */
     atomic_bool is_broken; /* the process wrote nonsense: it is to be ended. Set by anyone; relaxed,
                               since nothing is published with it */
+
+    struct client_unit unit;
 
     int wake; /* eventfd of the device's thread; lives as long as the device */
 
@@ -238,12 +259,39 @@ void sp_client_unclaim(struct client_device *device);
 
 void sp_client_wait(struct sp_device *device, struct sp_gate *gate, const void *stream);
 
+/* unit.c */
+
+struct sp_code_kernel;
+
+void sp_client_unit_init(struct client_device *device);
+
+/* A process begins, with zeroed rings, or has ended: nothing of its rings is touched any more. Not
+ * with the device's lock held. */
+void sp_client_unit_open(struct client_device *device, struct sp_rings *rings);
+void sp_client_unit_close(struct client_device *device);
+
+/* With the lock held: whether the kernel may use the unit of this device, that is whether
+ * sp_client_unit_begin is to be called before the process sees it. */
+bool sp_client_unit_is_for(const struct client_device *device, const struct sp_code_kernel *kernel);
+
+/* With the lock held: one more kernel is in flight. -ENOMEM where there is no thread to serve it. */
+int sp_client_unit_begin(struct client_device *device);
+
+/* With the lock held: one such kernel has ended. */
+void sp_client_unit_end(struct client_device *device);
+
+/* After close: where it was a request that ended the process, the reason for people. */
+bool sp_client_unit_blames(const struct client_device *device, char *text, size_t size);
+
+void sp_client_unit_after_fork(struct client_device *device);
+
 /* code.c */
 
 struct sp_code_kernel {
     struct sp_code *code;
     uint32_t index;
     uint32_t args_bytes;
+    bool has_shared_atomics;
     const char *name;
 };
 

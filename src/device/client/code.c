@@ -73,6 +73,7 @@ static int create_code(const void *image, size_t bytes, const struct sp_program_
         struct sp_code_kernel *made = &code->kernels[i];
         *made = (struct sp_code_kernel){.code = code, .index = i};
         made->args_bytes = kernel ? kernel->args_bytes : 0;
+        made->has_shared_atomics = kernel && kernel->has_shared_atomics;
         made->name = sp_strdup(codes[i].name);
         error = !kernel ? -ENOEXEC : made->name ? 0 : -ENOMEM;
     }

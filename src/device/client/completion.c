@@ -168,6 +168,8 @@ bool sp_client_take_completions(struct client_device *device)
                 set_times(work, &record);
             if (work->kind == SP_WORK_KERNEL) /* only a number to look up, whatever it is */
                 work->kernel.undeclared = record.undeclared;
+            if (work->driver.workers & WORK_USES_UNIT)
+                sp_client_unit_end(device);
             device->finished_works++;
             sp_client_finish_locked(device, work, clamp_error(record.error));
         }

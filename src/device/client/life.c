@@ -210,6 +210,11 @@ static int say_hello(struct client_device *device, int rings_file, uint64_t dead
         .threads = device->selected.threads,
         .ordinal = device->ordinal,
         .spin_us = device->spin_us};
+    uintptr_t atomic_start;
+    size_t atomic_bytes;
+    sp_atomic_part(&atomic_start, &atomic_bytes);
+    message.atomic_start = atomic_start;
+    message.atomic_bytes = atomic_bytes;
     int answer_files[SP_MAX_MESSAGE_FILES];
     int window_file = sp_window_file();
     if (window_file < 0)
@@ -311,6 +316,7 @@ static int start_process(struct client_device *device)
     error = reload(device, deadline_ns);
     if (error)
         return error;
+    sp_client_unit_open(device, rings);
     pthread_mutex_lock(&device->lock);
     device->state = CLIENT_RUNNING;
     sp_client_flush(device);
@@ -472,6 +478,8 @@ static void describe_death(struct client_device *device, enum end end, int error
     if (end == END_LIMIT)
         snprintf(what, sizeof what, "ran for more than %" PRIu64 " s (SAMEPAGE_KERNEL_SECONDS)",
                  sp_client_limit_ns / 1000000000);
+    else if (end == END_NONSENSE && sp_client_unit_blames(device, what, sizeof what))
+        ; /* said */
     else if (end == END_NONSENSE)
         snprintf(what, sizeof what, "sent what is not understood");
     else if (end == END_DEAF)
@@ -523,6 +531,7 @@ static void close_rings(struct client_device *device, enum end end, int error, c
     pthread_cond_broadcast(&device->moved);
     pthread_mutex_unlock(&device->lock);
     pthread_mutex_unlock(&device->claim);
+    sp_client_unit_close(device); /* for works that came since the first time */
     set_rings(device, NULL);
     sp_client_deliver(device, NULL);
 }
@@ -592,6 +601,7 @@ static void *live(void *argument)
         enum end end = error ? END_DEATH : serve(device);
         end_process(device);
         sp_client_leave_peers(device);
+        sp_client_unit_close(device);
         close_rings(device, end, error, reason);
         is_last = note_death(device, &deaths) || is_hopeless(error);
 
@@ -640,6 +650,7 @@ static void after_fork_in_child(void)
             if (device->codes[slot])
                 device->codes[slot]->senders = 0;
         sp_client_forget_letters(device);
+        sp_client_unit_after_fork(device);
         close_one(&device->wake);
         close_one(&device->socket);
         close_one(&device->pidfd);
@@ -677,6 +688,7 @@ void sp_client_init(struct client_device *device)
     pthread_mutex_init(&device->claim, NULL);
     pthread_mutex_init(&device->socket_lock, NULL);
     pthread_cond_init(&device->moved, NULL);
+    sp_client_unit_init(device);
     device->in_flight.first = device->in_flight.next = 1; /* 0 stands for none */
     atomic_init(&device->device.life, 1);
     device->wake = device->socket = device->pidfd = device->memory_file = -1;

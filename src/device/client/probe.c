@@ -194,6 +194,7 @@ static void use_description(struct client_device *device)
     info->cache_bytes = said->cache_bytes;
     info->cache_line_bytes = said->cache_line_bytes;
     info->svm_levels = said->svm_levels & (SP_SVM_COARSE | SP_SVM_FINE | SP_SVM_ATOMICS);
+    info->has_failed_atomics = said->has_failed_atomics != 0;
     info->fp64 = said->has_fp64 != 0;
     info->corrects_errors = said->has_error_correction != 0;
     info->has_pci = said->has_pci != 0;

@@ -118,8 +118,10 @@ static int encode_range(struct client_device *device, const struct sp_work *work
 static int encode(struct client_device *device, const struct sp_work *work,
                   struct sp_command *command)
 {
-    command->flags = (uint16_t)((work->timed ? SP_COMMAND_TIMED : 0) |
-                                (work->started ? SP_COMMAND_TELL_START : 0));
+    command->flags =
+        (uint16_t)((work->timed ? SP_COMMAND_TIMED : 0) |
+                   (work->started ? SP_COMMAND_TELL_START : 0) |
+                   (work->driver.workers & WORK_USES_UNIT ? SP_COMMAND_ATOMICS : 0));
     if (work->kind == WORK_INIT_GLOBALS) {
         command->kind = SP_COMMAND_INIT_GLOBALS;
         command->init_globals.slot = ((const struct init_globals_work *)work)->code->slot;
@@ -199,7 +201,12 @@ static enum outcome write_work(struct client_device *device, struct sp_work *wor
         struct sp_command *command = take_room(device, bytes);
         if (!command)
             return NO_ROOM;
-        error = encode(device, work, command);
+        if (work->kind == SP_WORK_KERNEL && sp_client_unit_is_for(device, work->kernel.kernel)) {
+            error = sp_client_unit_begin(device);
+            work->driver.workers |= error ? 0 : WORK_USES_UNIT;
+        }
+        if (!error)
+            error = encode(device, work, command);
         if (!error) {
             command->bytes = (uint32_t)bytes;
             command->number = table->next;
@@ -208,6 +215,8 @@ static enum outcome write_work(struct client_device *device, struct sp_work *wor
             return WRITTEN;
         }
     }
+    if (work->driver.workers & WORK_USES_UNIT)
+        sp_client_unit_end(device);
     sp_client_finish_locked(device, work, error);
     return REFUSED;
 }

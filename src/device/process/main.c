@@ -120,6 +120,7 @@ static int map_files(const int files[SP_HELLO_FILES], struct sp_rings **rings)
         mmap(NULL, sizeof **rings, PROT_READ | PROT_WRITE, MAP_SHARED, files[SP_HELLO_RINGS], 0);
     if (*rings == MAP_FAILED)
         return -errno;
+    setup->unit = (*rings)->unit;
     setup->host_file = files[SP_HELLO_WINDOW];
     setup->host = mmap(NULL, setup->window_bytes, PROT_READ | PROT_WRITE,
                        MAP_SHARED | MAP_NORESERVE, setup->host_file, 0);
@@ -167,6 +168,8 @@ static int say_hello(int socket, int window_error)
     process.setup.threads = message.threads;
     message.memory[sizeof message.memory - 1] = 0;
     process.setup.ordinal = message.ordinal;
+    process.setup.atomic_start = message.atomic_start;
+    process.setup.atomic_bytes = message.atomic_bytes;
     error = window_error;
     if (!error)
         error = map_files(files, &rings);

@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "compiler/gpu_abi.h"
 #include "device/driver.h"
 #include "device/selection.h"
 
@@ -25,7 +26,7 @@
  */
 
 enum sp_message_kind {
-    /* The first, each way. To the process: memory_bytes, threads, ordinal, spin_us; files
+    /* The first, each way. To the process: memory_bytes, threads, ordinal, spin_us, atomic_; files
      * SP_HELLO_. Back: error, description, and the device's memory file where there is one. */
     SP_MESSAGE_HELLO = 1,
     /* To the process: another device has a process: slot (its index), generation; its memory file,
@@ -72,6 +73,7 @@ struct sp_device_description {
     uint32_t has_uuid;
     unsigned char uuid[16];
     uint32_t peers; /* bit n: it copies directly from device n of its kind */
+    uint32_t has_failed_atomics; /* 0 or 1: the atomic unit was tried, and cannot be relied on */
 };
 
 struct sp_device_message {
@@ -84,6 +86,7 @@ struct sp_device_message {
     uint64_t info_bytes;
     uint64_t memory_bytes;
     uint64_t start;
+    uint64_t atomic_start, atomic_bytes; /* HELLO: the part of the window for atomics of all agents */
     uint32_t unexports;
     uint32_t reader, reader_generation; /* index, and which of its processes */
     uint32_t threads;
@@ -145,6 +148,7 @@ enum sp_command_kind {
 enum {
     SP_COMMAND_TIMED = 1,      /* the completion tells times */
     SP_COMMAND_TELL_START = 2, /* there is a completion record at the start, too */
+    SP_COMMAND_ATOMICS = 4,    /* a kernel that may use the atomic unit, which is served */
 };
 
 /* Text on its way to the application's standard output. */
@@ -234,6 +238,9 @@ struct sp_rings {
     alignas(4096) unsigned char commands[SP_COMMAND_RING_BYTES];
     alignas(4096) struct sp_completion completions[SP_COMPLETION_RECORDS];
     alignas(4096) char prints[SP_PRINT_RING_BYTES];
+    /* A GPU's requests, written by its kernels, and the application's replies; its pages appear when
+     * they are used. */
+    alignas(4096) struct sp_unit_slot unit[SP_UNIT_SLOTS];
 };
 
 #endif

@@ -84,6 +84,16 @@ static enum sp_cc_status try_ptx(const struct program *program, const char *targ
     return status;
 }
 
+/* Where the atomic unit's definition starts. */
+#define UNIT "__sp_unit_perform(\n"
+
+/* Calls but those of the atomic unit. */
+static unsigned count(const char *text, const char *word);
+static unsigned other_calls(const char *ptx)
+{
+    return count(ptx, "call") - count(ptx, "callseq") - count(ptx, "\t__sp_unit_perform, ");
+}
+
 /* The PTX of all kernels of a program, assembled as well; to be freed. */
 static char *ptx_of(const struct program *program, const uint64_t local[3],
                     const char *const *options)
@@ -94,7 +104,7 @@ static char *ptx_of(const struct program *program, const uint64_t local[3],
     assert_int_equal(ptx.bytes[ptx.size - 1], 0);
     assert_int_equal(strlen(ptx.bytes), ptx.size - 1);
     assert_null(strstr(ptx.bytes, ".extern .func"));
-    assert_null(strstr(ptx.bytes, "call"));
+    assert_int_equal(other_calls(ptx.bytes), 0);
     assemble(ptx.bytes);
     sp_cc_text_finish(&log);
     return ptx.bytes;
@@ -446,10 +456,6 @@ static const struct {
     {"atomic_fetch_add((global atomic_int *)g, 1);",
      {"fence.sc.gpu", "atom.acquire.gpu.global.add.u32"},
      "sys"},
-    {"atomic_fetch_add_explicit((global atomic_int *)g, 1, memory_order_relaxed,\n"
-     "memory_scope_all_svm_devices);",
-     {"atom.relaxed.sys.global.add.u32"},
-     "fence"},
     {"atomic_fetch_or_explicit((global atomic_int *)g, 1, memory_order_acq_rel,\n"
      "memory_scope_work_group);",
      {"atom.acq_rel.cta.global.or.b32"},
@@ -472,10 +478,6 @@ static const struct {
     {"atomic_store_explicit((local atomic_int *)l, 7, memory_order_release,\n"
      "memory_scope_all_svm_devices);",
      {"st.release.cta.shared.b32"},
-     "fence"},
-    {"int e = 5; *h = atomic_compare_exchange_strong_explicit((global atomic_int *)g, &e, 6,\n"
-     "memory_order_acq_rel, memory_order_relaxed, memory_scope_all_svm_devices);",
-     {"atom.acq_rel.sys.global.cas.b32"},
      "fence"},
     {"int e = 5; *h = atomic_compare_exchange_weak_explicit((global atomic_int *)g, &e, 6,\n"
      "memory_order_release, memory_order_acquire, memory_scope_device);",
@@ -500,6 +502,176 @@ static const struct {
      {"fence.acq_rel.cta"},
      "gpu"},
 };
+
+/* Those of all-devices scope: outside of the atomic part the hardware's, inside the unit's, after
+ * the fence of a sequentially consistent one. */
+static const struct {
+    const char *statement;
+    const char *native;
+    unsigned operation;
+    bool is_sequential;
+} shared_atomics[] = {
+    {"atomic_fetch_add_explicit((global atomic_int *)g, 1, memory_order_relaxed, ALL);",
+     "atom.relaxed.sys.global.add.u32", SP_UNIT_ADD, false},
+    {"atomic_fetch_sub_explicit((global atomic_ulong *)w, (ulong)1, memory_order_relaxed, ALL);",
+     "atom.relaxed.sys.global.add.u64", SP_UNIT_ADD | SP_UNIT_WIDE, false},
+    {"atomic_fetch_and_explicit((global atomic_uint *)u, 1u, memory_order_acquire, ALL);",
+     "atom.acquire.sys.global.and.b32", SP_UNIT_AND, false},
+    {"atomic_fetch_or_explicit((global atomic_long *)w, (long)1, memory_order_release, ALL);",
+     "atom.release.sys.global.or.b64", SP_UNIT_OR | SP_UNIT_WIDE, false},
+    {"atomic_fetch_xor_explicit((global atomic_int *)g, 1, memory_order_seq_cst, ALL);",
+     "atom.acquire.sys.global.xor.b32", SP_UNIT_XOR, true},
+    {"atomic_fetch_min_explicit((global atomic_int *)g, 1, memory_order_relaxed, ALL);",
+     "atom.relaxed.sys.global.min.s32", SP_UNIT_MIN_SIGNED, false},
+    {"atomic_fetch_max_explicit((global atomic_long *)w, (long)1, memory_order_relaxed, ALL);",
+     "atom.relaxed.sys.global.max.s64", SP_UNIT_MAX_SIGNED | SP_UNIT_WIDE, false},
+    {"atomic_fetch_min_explicit((global atomic_ulong *)w, (ulong)1, memory_order_relaxed, ALL);",
+     "atom.relaxed.sys.global.min.u64", SP_UNIT_MIN_UNSIGNED | SP_UNIT_WIDE, false},
+    {"atomic_fetch_max_explicit((global atomic_uint *)u, 1u, memory_order_relaxed, ALL);",
+     "atom.relaxed.sys.global.max.u32", SP_UNIT_MAX_UNSIGNED, false},
+    {"*h = atomic_exchange_explicit((global atomic_int *)g, 7, memory_order_acq_rel, ALL);",
+     "atom.acq_rel.sys.global.exch.b32", SP_UNIT_EXCHANGE, false},
+    {"*f = atomic_exchange_explicit((global atomic_float *)f, 7.5f, memory_order_acq_rel, ALL);",
+     "atom.acq_rel.sys.global.exch.b32", SP_UNIT_EXCHANGE, false},
+    {"int e = 5; *h = atomic_compare_exchange_strong_explicit((global atomic_int *)g, &e, 6,\n"
+     "memory_order_acq_rel, memory_order_relaxed, ALL);",
+     "atom.acq_rel.sys.global.cas.b32", SP_UNIT_COMPARE_EXCHANGE, false},
+    {"long e = 5; *h = atomic_compare_exchange_weak_explicit((global atomic_long *)w, &e, 6l,\n"
+     "memory_order_seq_cst, memory_order_relaxed, ALL);",
+     "atom.acquire.sys.global.cas.b64", SP_UNIT_COMPARE_EXCHANGE | SP_UNIT_WIDE, true},
+    {"*h = atomic_flag_test_and_set_explicit((global atomic_flag *)g, memory_order_acquire, ALL);",
+     "atom.acquire.sys.global.exch.b32", SP_UNIT_EXCHANGE, false},
+    /* A scope that is not known. */
+    {"atomic_fetch_add_explicit((global atomic_int *)g, 1, memory_order_relaxed, "
+     "(memory_scope)*l);",
+     "atom.relaxed.sys.global.add.u32", SP_UNIT_ADD, false},
+    /* A pointer that is not known. */
+    {"atomic_int *x = *h ? (atomic_int *)g : (atomic_int *)l;\n"
+     "atomic_fetch_add_explicit(x, 1, memory_order_relaxed, ALL);",
+     "atom.relaxed.sys.add.u32", SP_UNIT_ADD, false},
+};
+
+static char *compile_statement(const char *statement)
+{
+    struct sp_cc_text source = {0};
+    sp_cc_text_format(&source,
+                      "#define ALL memory_scope_all_svm_devices\n"
+                      "kernel void k(global int *g, local int *l, global uint *u,\n"
+                      "global float *f, global long *w, global int *h) { %s h[1] = 1; }\n",
+                      statement);
+    char *ptx = compile(source.bytes);
+    sp_cc_text_finish(&source);
+    return ptx;
+}
+
+static void asks_the_unit_for_shared_atomics(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(shared_atomics) / sizeof(shared_atomics[0]); i++) {
+        /* Another operation, so that there are two callers who differ. */
+        bool is_xor = shared_atomics[i].operation == SP_UNIT_XOR;
+        struct sp_cc_text statements = {0}, operation = {0};
+        sp_cc_text_format(&statements,
+                          "%s h[3] = atomic_fetch_%s_explicit((global atomic_int *)g,\n"
+                          "h[2], memory_order_relaxed, ALL);",
+                          shared_atomics[i].statement, is_xor ? "or" : "xor");
+        char *ptx = compile_statement(statements.bytes);
+        sp_cc_text_format(&operation, "[param1+0], %u;", shared_atomics[i].operation);
+        char *unit = strstr(ptx, UNIT);
+        print_message("%s\n", shared_atomics[i].statement);
+        assert_non_null(unit);
+        *unit = 0;
+        assert_has(ptx, shared_atomics[i].native);
+        assert_has(ptx, operation.bytes);
+        assert_int_equal(count(ptx, "fence"), shared_atomics[i].is_sequential);
+        assert_int_equal(count(ptx, "fence.sc.sys"), shared_atomics[i].is_sequential);
+        assert_int_equal(count(ptx, "call.uni"), 2);
+        sp_cc_text_finish(&operation);
+        sp_cc_text_finish(&statements);
+        free(ptx);
+    }
+}
+
+/* One unit for all operations, and what holds its work-items together stays where it is. */
+static void has_one_unit(void **state)
+{
+    (void)state;
+    char *ptx = compile_statement(
+        "atomic_fetch_add_explicit((global atomic_int *)g, 1, memory_order_relaxed, ALL);\n"
+        "atomic_fetch_max_explicit((global atomic_long *)w, 3, memory_order_seq_cst, ALL);\n");
+    assert_int_equal(count(ptx, UNIT), 1);
+    assert_int_equal(count(ptx, "call.uni"), 2);
+    const char *active = strstr(ptx, "activemask.b32"), *match = strstr(ptx, "match.any.sync.b64");
+    assert_non_null(active);
+    assert_true(match > active);
+    assert_int_equal(count(active, "activemask.b32"), 1);
+    for (const char *at = active; at < match; at++) /* in one block */
+        assert_false(at[0] == '$' || !strncmp(at, "bra", 3));
+    free(ptx);
+}
+
+/* Loads, stores, fences and narrower scopes are the hardware's alone. */
+static void pays_nothing_without_shared_atomics(void **state)
+{
+    (void)state;
+    static const char *const statements[] = {
+        "*h = atomic_load_explicit((global atomic_int *)g, memory_order_seq_cst, ALL);",
+        "atomic_store_explicit((global atomic_int *)g, 1, memory_order_seq_cst, ALL);",
+        "atomic_flag_clear_explicit((global atomic_flag *)g, memory_order_release, ALL);",
+        "atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE, memory_order_seq_cst, ALL);",
+        "atomic_fetch_add((global atomic_int *)g, 1);",
+        "atomic_fetch_add_explicit((global atomic_int *)g, 1, memory_order_relaxed,\n"
+        "memory_scope_device);",
+        "atomic_fetch_add_explicit((local atomic_int *)l, 1, memory_order_relaxed, ALL);",
+        "atomic_inc(g);",
+    };
+    for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++) {
+        char *ptx = compile_statement(statements[i]);
+        print_message("%s\n", statements[i]);
+        assert_has_not(ptx, "__sp_unit");
+        assert_has_not(ptx, "call");
+        assert_has_not(ptx, "activemask");
+        assert_has_not(ptx, "sub.s64");
+        free(ptx);
+    }
+}
+
+static void says_who_needs_the_unit(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body;
+        bool needs;
+    } kernels[] = {
+        {"atomic_fetch_add_explicit(g, 1, memory_order_relaxed, memory_scope_all_svm_devices);",
+         true},
+        {"atomic_fetch_add_explicit(g, 1, memory_order_relaxed, (memory_scope)s);", true},
+        {"int e = 1; atomic_compare_exchange_strong_explicit(g, &e, 2, memory_order_relaxed,\n"
+         "memory_order_relaxed, memory_scope_all_svm_devices);",
+         true},
+        {"atomic_fetch_add_explicit(s ? g : g + 1, 1, memory_order_relaxed,\n"
+         "memory_scope_all_svm_devices);",
+         true},
+        {"if (s) atomic_fetch_or_explicit(g, 1, memory_order_relaxed, "
+         "memory_scope_all_svm_devices);\n"
+         "else atomic_fetch_or_explicit(g + 1, 1, memory_order_relaxed, memory_scope_device);",
+         true},
+        {"atomic_fetch_add_explicit(g, 1, memory_order_relaxed, memory_scope_device);", false},
+        {"atomic_fetch_add(g, 1);", false},
+        {"atomic_store_explicit(g, 1, memory_order_relaxed, memory_scope_all_svm_devices);", false},
+    };
+    for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
+        struct sp_cc_text source = {0};
+        struct program program;
+        sp_cc_text_format(&source, "kernel void k(global atomic_int *g, int s) { %s }\n",
+                          kernels[i].body);
+        program_init(&program, source.bytes, version_3);
+        print_message("%s\n", kernels[i].body);
+        assert_int_equal(program.info.kernels[0].has_shared_atomics, kernels[i].needs);
+        program_finish(&program);
+        sp_cc_text_finish(&source);
+    }
+}
 
 static void gives_atomics_scope_and_order(void **state)
 {
@@ -703,6 +875,10 @@ int main(void)
         cmocka_unit_test(keeps_barriers),
         cmocka_unit_test(shares_copies),
         cmocka_unit_test(gives_atomics_scope_and_order),
+        cmocka_unit_test(asks_the_unit_for_shared_atomics),
+        cmocka_unit_test(has_one_unit),
+        cmocka_unit_test(pays_nothing_without_shared_atomics),
+        cmocka_unit_test(says_who_needs_the_unit),
         cmocka_unit_test(finds_address_spaces),
         cmocka_unit_test(keeps_null_pointers),
         cmocka_unit_test(splits_unaligned_vectors),

@@ -12,6 +12,7 @@
 #include "client_device.h"
 #include "device/client/client.h"
 #include "device/client/cuda.h"
+#include "svm/atomic_part.h"
 #include "unit/unit.h"
 
 static struct sp_device *first, *second, *other;
@@ -19,7 +20,7 @@ static char folder[] = "/tmp/samepage-cuda-XXXXXX";
 
 static const char code_text[] =
     ".entry sp_kernel_add .entry sp_kernel_fault .entry sp_kernel_local .entry sp_kernel_groups "
-    ".entry sp_kernel_print .entry sp_globals_init";
+    ".entry sp_kernel_print .entry sp_kernel_unit .entry sp_globals_init";
 
 static struct sp_arg_info add_args[] = {
     {.kind = SP_ARG_GLOBAL, .size = 8, .align = 8, .offset = 0},
@@ -30,18 +31,28 @@ static struct sp_arg_info local_args[] = {
     {.kind = SP_ARG_LOCAL, .size = 8, .align = 8, .offset = 8},
     {.kind = SP_ARG_LOCAL, .size = 8, .align = 8, .offset = 16},
 };
+static struct sp_arg_info unit_args[] = {
+    {.kind = SP_ARG_GLOBAL, .size = 8, .align = 8, .offset = 0},
+    {.kind = SP_ARG_VALUE, .size = 20, .align = 4, .offset = 8},
+};
 static struct sp_kernel_info kernels[] = {
     {.name = "add", .attributes = "", .num_args = 2, .args = add_args, .args_bytes = 12},
     {.name = "fault", .attributes = "", .num_args = 0, .args_bytes = 0},
     {.name = "groups", .attributes = "", .num_args = 1, .args = add_args, .args_bytes = 8},
     {.name = "local", .attributes = "", .num_args = 3, .args = local_args, .args_bytes = 24},
     {.name = "print", .attributes = "", .num_args = 0, .args_bytes = 0},
+    {.name = "unit",
+     .attributes = "",
+     .num_args = 2,
+     .args = unit_args,
+     .args_bytes = 28,
+     .has_shared_atomics = true},
 };
 #define NUM_KERNELS (sizeof kernels / sizeof kernels[0])
 static struct sp_program_info program = {
     .num_kernels = NUM_KERNELS, .kernels = kernels, .globals_bytes = 4};
-static struct sp_kernel_code codes[] = {
-    {.name = "add"}, {.name = "fault"}, {.name = "groups"}, {.name = "local"}, {.name = "print"}};
+static struct sp_kernel_code codes[] = {{.name = "add"},   {.name = "fault"}, {.name = "groups"},
+                                        {.name = "local"}, {.name = "print"}, {.name = "unit"}};
 static struct sp_code *code;
 
 static void write_file(const char *name, const char *text)
@@ -92,7 +103,7 @@ static void tells_what_devices_are(void **state)
     assert_int_equal(info->max_item_sizes[2], 64);
     assert_int_equal(info->pci_device, 7);
     assert_int_equal(info->uuid[3], 0x11);
-    assert_int_equal(info->svm_levels, SP_SVM_COARSE | SP_SVM_FINE);
+    assert_int_equal(info->svm_levels, SP_SVM_COARSE | SP_SVM_FINE | SP_SVM_ATOMICS);
     assert_int_equal(info->global_memory_bytes % GRANULE, 0);
     assert_int_equal(second->agent, 2);
     assert_true(second->ops->distance(second, 1) < second->ops->distance(second, 0));
@@ -572,6 +583,194 @@ static void a_fault_ends_one_device(void **state)
     kernels_run(NULL); /* with the same code, which was loaded again */
 }
 
+/* --- The atomic unit -----------------------------------------------------------------------------
+ */
+
+struct unit_kernel {
+    uint64_t address, operand;
+    uint32_t operation, count, mode;
+};
+
+enum { USUAL, DIES, WITHOUT_TEST }; /* modes, as fake_cuda.c has them */
+
+/* Host pages in the atomic part, as the heap would hand them out. */
+static uint64_t *atomic_pages(size_t index)
+{
+    uintptr_t window, part;
+    size_t window_bytes, part_bytes;
+    sp_window_range(&window, &window_bytes);
+    sp_atomic_part(&part, &part_bytes);
+    return (uint64_t *)host_pages((part - window) / GRANULE + index, 1);
+}
+
+static void bind_atomic(struct sp_device *device, uint64_t *at)
+{
+    assert_int_equal(bind(device, at, GRANULE, true), 0);
+    sp_atomic_mark((uintptr_t)at, GRANULE, device->agent);
+    sp_atomic_part_count(1);
+}
+
+static void unbind_atomic(struct sp_device *device, uint64_t *at)
+{
+    sp_atomic_unmark((uintptr_t)at, GRANULE, device->agent);
+    sp_atomic_part_count(-1);
+    assert_int_equal(unbind(device, at, GRANULE), 0);
+}
+
+static unsigned kernels_of(struct sp_device *device)
+{
+    struct client_device *client = client_of(device);
+    pthread_mutex_lock(&client->lock);
+    unsigned in_flight = client->unit.kernels;
+    pthread_mutex_unlock(&client->lock);
+    return in_flight;
+}
+
+/* Host and GPU, in one word. */
+static void host_and_gpu_count_together(void **state)
+{
+    (void)state;
+    enum { ITEMS = 8, COUNT = 500 };
+    uint64_t *at = atomic_pages(0), added = 0;
+    struct unit_kernel args = {.address = (uintptr_t)&at[3],
+                               .operand = 1,
+                               .operation = SP_UNIT_ADD | SP_UNIT_WIDE,
+                               .count = COUNT};
+    struct gated works[3];
+    bind_atomic(first, at);
+    for (int i = 0; i < 3; i++) {
+        set_launch("unit", ITEMS, 1, &args, &works[i]);
+        submit(first, &works[i]);
+    }
+    assert_true(kernels_of(first) <= 3);
+    while (__atomic_load_n(&at[3], __ATOMIC_RELAXED) - added < 3 * ITEMS * COUNT)
+        for (int i = 0; i < 100; i++, added++)
+            __atomic_fetch_add(&at[3], 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(await(first, &works[i]), 0);
+    assert_int_equal(at[3], 3 * ITEMS * COUNT + added);
+    assert_int_equal(kernels_of(first), 0);
+    unbind_atomic(first, at);
+}
+
+/* A kernel that cannot have a region in the atomic part runs without the unit. */
+static void nothing_is_served_in_vain(void **state)
+{
+    (void)state;
+    unsigned char *at = host_pages(180, 1);
+    struct unit_kernel args = {.address = (uintptr_t)at,
+                               .operand = 2,
+                               .operation = SP_UNIT_ADD | SP_UNIT_WIDE,
+                               .count = 1};
+    struct gated gated;
+    assert_int_equal(bind(first, at, GRANULE, true), 0);
+    set_launch("unit", 1, 1, &args, &gated);
+    assert_false(sp_client_unit_is_for(client_of(first), gated.work.kernel.kernel));
+    assert_int_equal(run_work(first, &gated), 0);
+    assert_int_equal(at[0], 2);
+    assert_int_equal(unbind(first, at, GRANULE), 0);
+    set_launch("add", 1, 1, &args, &gated);
+    sp_atomic_part_count(1);
+    assert_false(sp_client_unit_is_for(client_of(first), gated.work.kernel.kernel));
+    set_launch("unit", 1, 1, &args, &gated);
+    assert_true(sp_client_unit_is_for(client_of(first), gated.work.kernel.kernel));
+    assert_false(sp_client_unit_is_for(client_of(other), gated.work.kernel.kernel));
+    sp_atomic_part_count(-1);
+}
+
+/* A request that cannot be one ends the device, and nothing else. */
+static void bad_requests_end_the_device(void **state)
+{
+    (void)state;
+    static const struct {
+        ptrdiff_t offset; /* from the bound granule */
+        uint32_t operation;
+    } bad[] = {
+        {GRANULE, SP_UNIT_ADD},             /* not bound */
+        {-(ptrdiff_t)GRANULE, SP_UNIT_ADD}, /* not in the part at all */
+        {4, SP_UNIT_ADD | SP_UNIT_WIDE},    /* not aligned */
+        {2, SP_UNIT_ADD},
+        {0, 0},
+        {0, SP_UNIT_LAST + 1},
+        {0, 0xff},
+    };
+    struct gated gated;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        unsigned losses = losses_of(first);
+        char expected[64];
+        uint64_t *at = atomic_pages(0);
+        bind_atomic(first, at);
+        assert_int_equal(bind(second, at, GRANULE, true), 0);
+        struct unit_kernel args = {.address = (uintptr_t)at + (uintptr_t)bad[i].offset,
+                                   .operand = 1,
+                                   .operation = bad[i].operation,
+                                   .count = 1,
+                                   .mode = WITHOUT_TEST};
+        set_launch("unit", 1, 1, &args, &gated);
+        assert_int_equal(run_work(first, &gated), -EIO);
+        await_losses(first, losses + 1);
+        snprintf(expected, sizeof expected, "atomic operation %u at 0x%lx", bad[i].operation,
+                 (unsigned long)args.address);
+        if (!strstr(last_reason(), expected) || !strstr(last_reason(), "kernel 'unit'"))
+            fail_msg("%s: %s", expected, last_reason());
+        sp_atomic_unmark((uintptr_t)at, GRANULE, first->agent);
+        sp_atomic_part_count(-1);
+        await_next_process(first);
+        assert_int_equal(at[0], 0);
+        assert_int_equal(unbind(second, at, GRANULE), 0);
+    }
+    assert_int_equal(losses_of(second), 0);
+    host_and_gpu_count_together(NULL);
+}
+
+/* What is bound on one device is nothing for another. */
+static void devices_have_their_own_regions(void **state)
+{
+    (void)state;
+    unsigned losses = losses_of(first);
+    uint64_t *at = atomic_pages(4);
+    struct unit_kernel args = {.address = (uintptr_t)at,
+                               .operand = 1,
+                               .operation = SP_UNIT_ADD,
+                               .count = 1,
+                               .mode = WITHOUT_TEST};
+    struct gated gated;
+    bind_atomic(second, at);
+    set_launch("unit", 1, 1, &args, &gated);
+    assert_int_equal(run_work(first, &gated), -EIO);
+    await_losses(first, losses + 1);
+    assert_int_equal(at[0], 0);
+    await_next_process(first);
+    unbind_atomic(second, at);
+}
+
+/* What was asked for is done once or not at all, and the next process begins anew. */
+static void a_death_in_the_middle(void **state)
+{
+    (void)state;
+    enum { ITEMS = 8 };
+    unsigned losses = losses_of(first);
+    uint64_t *at = atomic_pages(0);
+    struct unit_kernel args = {.address = (uintptr_t)at,
+                               .operand = 1,
+                               .operation = SP_UNIT_ADD,
+                               .count = UINT32_MAX,
+                               .mode = DIES};
+    struct gated gated;
+    bind_atomic(first, at);
+    set_launch("unit", ITEMS, 1, &args, &gated);
+    assert_int_equal(run_work(first, &gated), -EIO);
+    await_losses(first, losses + 1);
+    uint64_t count = __atomic_load_n(&at[0], __ATOMIC_RELAXED);
+    assert_true(count >= 1000);
+    assert_int_equal(kernels_of(first), 0);
+    sp_atomic_unmark((uintptr_t)at, GRANULE, first->agent);
+    sp_atomic_part_count(-1);
+    await_next_process(first);
+    assert_int_equal(__atomic_load_n(&at[0], __ATOMIC_RELAXED), count);
+    host_and_gpu_count_together(NULL);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -619,6 +818,11 @@ int main(void)
         cmocka_unit_test(many_works_keep_their_order),
         cmocka_unit_test(wrong_code_is_refused),
         cmocka_unit_test(a_fault_ends_one_device),
+        cmocka_unit_test(host_and_gpu_count_together),
+        cmocka_unit_test(nothing_is_served_in_vain),
+        cmocka_unit_test(bad_requests_end_the_device),
+        cmocka_unit_test(devices_have_their_own_regions),
+        cmocka_unit_test(a_death_in_the_middle),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -6,10 +6,14 @@
  * (kernels/target.h); without one it is the device's. A scope that is no constant counts as the
  * widest. Local memory belongs to one work-group: there every scope is the work-group's.
  *
- * PTX has no minimum and maximum of floating-point numbers: a loop of compare-and-swap. */
+ * PTX has no minimum and maximum of floating-point numbers: a loop of compare-and-swap.
+ *
+ * What reads, modifies and writes for all devices goes to the atomic unit where the address wants
+ * it (unit.c). */
 #include "compiler/cc/gpu/atomics.h"
 
 #include "compiler/cc/gpu/spaces.h"
+#include "compiler/cc/gpu/unit.h"
 #include "compiler/cc/replaceable.h"
 #include "compiler/cc/text.h"
 
@@ -17,13 +21,20 @@
 #include <string.h>
 
 /* enum memory_scope and memory_order of opencl-c-base.h. */
-enum { SCOPE_WORK_ITEM, SCOPE_WORK_GROUP, SCOPE_DEVICE, SCOPE_ALL_DEVICES, SCOPE_SUB_GROUP };
+enum {
+    SCOPE_WORK_ITEM,
+    SCOPE_WORK_GROUP,
+    SCOPE_DEVICE,
+    SCOPE_ALL_DEVICES = SP_SCOPE_ALL_DEVICES,
+    SCOPE_SUB_GROUP
+};
 enum { ORDER_RELAXED = 0, ORDER_ACQUIRE = 2, ORDER_RELEASE, ORDER_ACQ_REL, ORDER_SEQ_CST };
 
 struct lowering {
     LLVMModuleRef module;
     LLVMContextRef context;
     LLVMBuilderRef builder;
+    const struct sp_gpu_entry *entry;
     struct sp_map scopes; /* atomic instructions with a scope of their own: scope + 1 */
 };
 
@@ -61,6 +72,28 @@ static unsigned pointer_operand(LLVMValueRef value)
     return LLVMIsAStoreInst(value) ? 1 : 0;
 }
 
+/* The order of scopes by how far they reach. */
+static unsigned reach(unsigned scope)
+{
+    return scope == SCOPE_SUB_GROUP ? SCOPE_WORK_ITEM : scope;
+}
+
+/* The atomic instructions through `pointer` have this scope, or one that reaches further. */
+static void note_scope(struct lowering *l, LLVMValueRef pointer, unsigned scope)
+{
+    for (LLVMUseRef use = LLVMGetFirstUse(pointer); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        uintptr_t before = (uintptr_t)sp_map_get(&l->scopes, user);
+        bool is_pointer = is_atomic(user) && LLVMGetOperand(user, pointer_operand(user)) == pointer;
+        bool is_choice = LLVMIsAPHINode(user) || LLVMIsASelectInst(user);
+        if (!(is_pointer || is_choice) || (before && reach((unsigned)before - 1) >= reach(scope)))
+            continue;
+        sp_map_set(&l->scopes, user, (void *)(uintptr_t)(scope + 1));
+        if (is_choice)
+            note_scope(l, user, scope);
+    }
+}
+
 /* Takes the scopes from the pointers, so that address spaces can be found behind them. */
 static void take_scopes(struct lowering *l, LLVMValueRef function)
 {
@@ -71,12 +104,7 @@ static void take_scopes(struct lowering *l, LLVMValueRef function)
             next = LLVMGetNextInstruction(value);
             if (!sp_ir_calls(value, SP_SCOPED_NAME))
                 continue;
-            uintptr_t scope = constant_scope(LLVMGetOperand(value, 1));
-            for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
-                LLVMValueRef user = LLVMGetUser(use);
-                if (is_atomic(user) && LLVMGetOperand(user, pointer_operand(user)) == value)
-                    sp_map_set(&l->scopes, user, (void *)(scope + 1));
-            }
+            note_scope(l, value, constant_scope(LLVMGetOperand(value, 1)));
             LLVMReplaceAllUsesWith(value, LLVMGetOperand(value, 0));
             LLVMInstructionEraseFromParent(value);
         }
@@ -242,6 +270,23 @@ static unsigned rest_of_order(struct lowering *l, const struct operation *operat
     return ORDER_ACQUIRE;
 }
 
+/* Assembly that reads, modifies and writes, or the atomic unit. The operands are the pointer, what
+ * to compare with where there are three, and a number. */
+static LLVMValueRef modify(struct lowering *l, const struct operation *operation, unsigned code,
+                           const char *text, const char *constraints, LLVMTypeRef result,
+                           LLVMValueRef *operands, unsigned count)
+{
+    if (operation->scope != SCOPE_ALL_DEVICES || operation->bits < 32)
+        return assemble(l, text, constraints, result, operands, count);
+    struct sp_gpu_native native = {.text = text,
+                                   .constraints = constraints,
+                                   .result = result,
+                                   .operands = operands,
+                                   .count = count};
+    return sp_gpu_unit_or_native(l->module, l->entry, l->builder,
+                                 code | (operation->bits == 64 ? SP_UNIT_WIDE : 0u), &native);
+}
+
 static LLVMValueRef lower_exchange(struct lowering *l, LLVMValueRef value)
 {
     struct operation operation;
@@ -264,7 +309,8 @@ static LLVMValueRef lower_exchange(struct lowering *l, LLVMValueRef value)
     sp_cc_text_format(&constraints, "=%c,l,%c,%c,~{memory}", c, c, c);
     LLVMValueRef wanted = as_integer(l, &operation, expected);
     LLVMValueRef operands[] = {operation.pointer, wanted, as_integer(l, &operation, desired)};
-    LLVMValueRef old = assemble(l, text.bytes, constraints.bytes, operation.integer, operands, 3);
+    LLVMValueRef old = modify(l, &operation, SP_UNIT_COMPARE_EXCHANGE, text.bytes,
+                              constraints.bytes, operation.integer, operands, 3);
     LLVMValueRef same = LLVMBuildICmp(l->builder, LLVMIntEQ, old, wanted, "");
     LLVMValueRef pair = LLVMBuildInsertValue(l->builder, LLVMGetPoison(LLVMTypeOf(value)),
                                              as_value(l, &operation, old), 0, "");
@@ -303,6 +349,38 @@ static const char *atom_word(LLVMAtomicRMWBinOp op, bool is_wide, bool *negate)
         return is_wide ? "min.u64" : "min.u32";
     default:
         return NULL;
+    }
+}
+
+static unsigned unit_operation(LLVMAtomicRMWBinOp op)
+{
+    switch (op) {
+    case LLVMAtomicRMWBinOpAdd:
+    case LLVMAtomicRMWBinOpSub: /* the operand is negated */
+        return SP_UNIT_ADD;
+    case LLVMAtomicRMWBinOpFAdd:
+    case LLVMAtomicRMWBinOpFSub:
+        return SP_UNIT_ADD_FLOAT;
+    case LLVMAtomicRMWBinOpAnd:
+        return SP_UNIT_AND;
+    case LLVMAtomicRMWBinOpOr:
+        return SP_UNIT_OR;
+    case LLVMAtomicRMWBinOpXor:
+        return SP_UNIT_XOR;
+    case LLVMAtomicRMWBinOpMax:
+        return SP_UNIT_MAX_SIGNED;
+    case LLVMAtomicRMWBinOpMin:
+        return SP_UNIT_MIN_SIGNED;
+    case LLVMAtomicRMWBinOpUMax:
+        return SP_UNIT_MAX_UNSIGNED;
+    case LLVMAtomicRMWBinOpUMin:
+        return SP_UNIT_MIN_UNSIGNED;
+    case LLVMAtomicRMWBinOpFMin:
+        return SP_UNIT_MIN_FLOAT;
+    case LLVMAtomicRMWBinOpFMax:
+        return SP_UNIT_MAX_FLOAT;
+    default:
+        return SP_UNIT_EXCHANGE;
     }
 }
 
@@ -356,8 +434,8 @@ static LLVMValueRef lower_read_modify_write(struct lowering *l, LLVMValueRef val
     sp_cc_text_format(&constraints, "=%s%c,l,%c,~{memory}", is_loop ? "&" : "", result_letter, c);
     LLVMValueRef operands[] = {operation.pointer, operand};
     LLVMValueRef result =
-        assemble(l, text.bytes, constraints.bytes,
-                 is_float && !is_loop ? operation.type : operation.integer, operands, 2);
+        modify(l, &operation, unit_operation(op), text.bytes, constraints.bytes,
+               is_float && !is_loop ? operation.type : operation.integer, operands, 2);
     sp_cc_text_finish(&text);
     sp_cc_text_finish(&constraints);
     return is_float && !is_loop ? result : as_value(l, &operation, result);
@@ -392,10 +470,11 @@ static bool lower(struct lowering *l, LLVMValueRef value, LLVMValueRef *result)
     return true;
 }
 
-char *sp_gpu_lower_atomics(LLVMModuleRef module, LLVMValueRef function,
+char *sp_gpu_lower_atomics(LLVMModuleRef module, const struct sp_gpu_entry *entry,
                            LLVMTargetMachineRef machine)
 {
-    struct lowering l = {.module = module, .context = LLVMGetModuleContext(module)};
+    struct lowering l = {.module = module, .context = LLVMGetModuleContext(module), .entry = entry};
+    LLVMValueRef function = entry->function;
     LLVMBasicBlockRef block;
     take_scopes(&l, function);
     /* The pass changes operands in place, so what is noted of an instruction stays true. */

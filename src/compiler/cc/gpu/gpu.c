@@ -219,7 +219,8 @@ static enum sp_cc_status link_library(struct work *work)
     return SP_CC_OK;
 }
 
-/* Everything but entries becomes part of them; what the library calls late, only with `late`. */
+/* Everything but entries and the atomic unit becomes part of them; what the library calls late, only
+ * with `late`. */
 static bool inline_all(struct work *work, bool late, struct sp_cc_text *log)
 {
     LLVMAttributeIndex at = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
@@ -233,7 +234,8 @@ static bool inline_all(struct work *work, bool late, struct sp_cc_text *log)
         if (is_entry || !sp_ir_is_definition(f))
             continue;
         LLVMSetLinkage(f, LLVMInternalLinkage);
-        if (!late && LLVMGetEnumAttributeAtIndex(f, at, never))
+        if ((!late && LLVMGetEnumAttributeAtIndex(f, at, never)) ||
+            !strcmp(LLVMGetValueName(f), SP_GPU_UNIT_NAME))
             continue;
         LLVMRemoveEnumAttributeAtIndex(f, at, never);
         LLVMRemoveEnumAttributeAtIndex(f, at, none);
@@ -272,7 +274,7 @@ static enum sp_cc_status make_entries(struct work *work, struct sp_cc_text *log)
         sp_gpu_replace_builtins(work->module, entry);
         sp_gpu_annotate_entry(work->module, entry);
         if (sp_cc_passes_failed(
-                sp_gpu_lower_atomics(work->module, entry->function, work->machine), log))
+                sp_gpu_lower_atomics(work->module, entry, work->machine), log))
             return SP_CC_INTERNAL;
     }
     return SP_CC_OK;

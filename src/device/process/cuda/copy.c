@@ -41,9 +41,6 @@
  * multiprocessors. */
 #define MAX_BLOCKS 2112u
 
-/* own_kernels.cl as PTX, made when this was built. */
-extern const char sp_cuda_own_kernels_ptx[];
-
 /* One copy of a list; own_kernels.cl has the same. */
 struct sp_cuda_range {
     uint64_t dst, src, bytes;

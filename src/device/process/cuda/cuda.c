@@ -66,6 +66,8 @@ static int start(const struct sp_backend_setup *setup, int *memory_file,
         error = sp_cuda_copy_init();
     if (!error)
         error = sp_cuda_print_init();
+    if (!error)
+        error = sp_cuda_unit_init(description);
     return error;
 }
 

@@ -10,6 +10,7 @@
  * copy.c      copies, fills, rectangles, transfers
  * launch.c    code and kernels
  * print.c     what kernels print
+ * unit.c      atomic operations that the host carries out
  *
  * All run on the loop thread, but for what launch.c and peers.c say of the control thread.
  */
@@ -137,6 +138,9 @@ void sp_cuda_peers_reap(void);
 
 /* copy.c */
 
+/* own_kernels.cl as PTX, made when this was built. */
+extern const char sp_cuda_own_kernels_ptx[];
+
 int sp_cuda_copy_init(void);
 int sp_cuda_copy(uint64_t dst, uint64_t src, uint64_t bytes);
 int sp_cuda_copy_rect(const struct sp_command *command);
@@ -163,6 +167,16 @@ int sp_cuda_own_function(CUmodule module, const char *name, CUfunction *function
 /* Launches with a parameter block. */
 int sp_cuda_launch_block(CUfunction function, const uint32_t grid[3], const uint32_t block[3],
                          uint32_t local_bytes, const void *parameters, size_t bytes);
+
+/* unit.c */
+
+/* Sets the atomic unit up and tries it out; what came out is in the description. 0, or a negative
+ * errno where nothing more can be done with the device. After copy.c. */
+int sp_cuda_unit_init(struct sp_device_description *description);
+
+/* Fills in the atomic unit's members, for a kernel with SP_COMMAND_ATOMICS. */
+struct sp_gpu_launch;
+void sp_cuda_unit_describe(struct sp_gpu_launch *launch);
 
 /* print.c */
 

@@ -101,8 +101,7 @@ int sp_cuda_describe(struct sp_device_description *description)
     description->local_memory_bytes = sp_cuda_device.max_local_bytes;
     description->has_fp64 = 1;
     description->has_error_correction = attribute(CU_DEVICE_ATTRIBUTE_ECC_ENABLED) != 0;
-    /* Atomics of host and GPU on registered memory lose increments over PCIe (measured), so there
-     * are none at all-devices scope. */
+    /* Atomics at all-devices scope: unit.c. */
     description->svm_levels = SP_SVM_COARSE;
     if (attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM))
         description->svm_levels |= SP_SVM_FINE;

@@ -247,6 +247,8 @@ int sp_cuda_launch(const struct sp_command *command, void *loaded)
         return error;
     launch->globals = command->kernel.globals;
     launch->print_buffer = sp_cuda_print_buffer();
+    if (command->flags & SP_COMMAND_ATOMICS)
+        sp_cuda_unit_describe(launch);
     return launch_parts(kernel->function, launch, local_bytes, block, bytes);
 }
 

@@ -4,6 +4,10 @@
  * Each thread moves 16 bytes at a time where both ends allow it, which is what a memory-bound kernel
  * needs to be at the memory's speed; what is left over goes byte by byte.
  */
+#include "kernels/nvptx/unit_device.h"
+
+#include "kernels/nvptx/unit.h"
+
 typedef __global uchar *bytes_at;
 
 #define THREAD ((ulong)__nvvm_read_ptx_sreg_tid_x())
@@ -72,4 +76,16 @@ __kernel void sp_copy_rows(ulong dst, ulong src, ulong width, ulong height, ulon
              (const __global uchar *)(src + slice * src_slice + line * src_row), width, THREAD,
              THREADS);
     }
+}
+
+/* The self-test of the atomic unit (unit.c): all threads add to a word of 32 bits, different numbers,
+ * and to one of 64 bits, one at a time, whose old values are summed up in `sum`, in device memory. */
+__kernel void sp_unit_test(ulong unit, ulong narrow, ulong wide, ulong sum, uint rounds)
+{
+    ulong olds = 0;
+    for (uint i = 0; i < rounds; i++) {
+        unit_perform(unit, UNIT_ADD, narrow, THREAD & 3, 0);
+        olds += unit_perform(unit, UNIT_ADD | UNIT_WIDE, wide, 1, 0);
+    }
+    device_add(sum, olds);
 }

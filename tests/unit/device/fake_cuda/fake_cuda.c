@@ -5,7 +5,8 @@
  * an error of a kernel's stays.
  *
  * Two GPUs. Modules are text in which "entry NAME" names a function. Kernels that do something: the
- * backend's own, sp_globals_init, and sp_kernel_{add, fault, local, print, hang}.
+ * backend's own, sp_globals_init, and sp_kernel_{add, fault, local, print, hang, unit}. Where
+ * FAKE_CUDA_LOSES is set the atomics of the last two are none.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,8 @@
 
 #include "compiler/gpu_abi.h"
 #include "device/process/cuda/cuda_api.h"
+
+#include "../host_warp.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define GRANULE ((size_t)2 << 20)
@@ -382,11 +385,18 @@ ENTRY(cuMemHostAlloc, void **start, size_t bytes, unsigned flags)
 ENTRY(cuMemAlloc_v2, CUdeviceptr *at, size_t bytes)
 {
     *at = (uintptr_t)malloc(bytes);
-    return *at ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    if (!*at)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    fake.mapped[fake.num_mapped++] = (struct range){*at, bytes, -1};
+    return CUDA_SUCCESS;
 }
 
 ENTRY(cuMemFree_v2, CUdeviceptr at)
 {
+    struct range *range = find(fake.mapped, fake.num_mapped, at, 1);
+    if (!range)
+        return CUDA_ERROR_INVALID_VALUE;
+    *range = fake.mapped[--fake.num_mapped];
     free((void *)(uintptr_t)at);
     return CUDA_SUCCESS;
 }
@@ -632,6 +642,71 @@ static void print(const struct sp_gpu_launch *launch)
     buffer->position += sizeof all;
 }
 
+/* The self-test of the atomic unit (own_kernels.cl), as one request for each warp and round. */
+static void unit_test(const unsigned char *block, uint32_t items)
+{
+    struct {
+        uint64_t unit, narrow, wide, sum;
+        uint32_t rounds;
+    } p;
+    memcpy(&p, block, sizeof p);
+    bool loses = getenv("FAKE_CUDA_LOSES");
+    for (uint32_t i = 0; i < items / HOST_LANES * p.rounds; i++) {
+        if (!loses || i % 100)
+            unit_perform(p.unit, UNIT_ADD, p.narrow, HOST_LANES / 4 * (0 + 1 + 2 + 3), 0);
+        ulong old = unit_perform(p.unit, UNIT_ADD | UNIT_WIDE, p.wide, HOST_LANES, 0);
+        *(uint64_t *)(uintptr_t)p.sum += old * HOST_LANES + HOST_LANES * (HOST_LANES - 1) / 2;
+    }
+}
+
+/* A work-item of sp_kernel_unit. */
+struct unit_item {
+    pthread_t thread;
+    const struct sp_gpu_launch *launch;
+    uint64_t address, operand;
+    uint32_t operation, count, mode;
+};
+
+enum { USUAL, DIES, WITHOUT_TEST }; /* of the address */
+
+static void *run_item(void *argument)
+{
+    const struct unit_item *item = argument;
+    const struct sp_gpu_launch *launch = item->launch;
+    for (uint32_t i = 0; i < item->count; i++)
+        if (item->mode == WITHOUT_TEST ||
+            item->address - launch->atomic_first < launch->atomic_bytes)
+            unit_perform(launch->atomic_unit, item->operation, item->address, item->operand, 0);
+        else
+            __atomic_fetch_add((uint64_t *)(uintptr_t)item->address, item->operand,
+                               __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/* args: u64 address, u64 operand, u32 operation, u32 count, u32 mode; a thread for each
+ * work-item. */
+static void unit_kernel(const unsigned char *block, const struct sp_gpu_launch *launch)
+{
+    enum { MAX_ITEMS = 16 };
+    struct unit_item items[MAX_ITEMS], item = {.launch = launch};
+    memcpy(&item.address, block, 8);
+    memcpy(&item.operand, block + 8, 8);
+    memcpy(&item.operation, block + 16, 4);
+    memcpy(&item.count, block + 20, 4);
+    memcpy(&item.mode, block + 24, 4);
+    for (unsigned i = 0; i < launch->global_size[0] && i < MAX_ITEMS; i++) {
+        items[i] = item;
+        pthread_create(&items[i].thread, NULL, run_item, &items[i]);
+    }
+    if (item.mode == DIES) {
+        while (__atomic_load_n((uint32_t *)(uintptr_t)item.address, __ATOMIC_RELAXED) < 1000)
+            sched_yield();
+        _exit(1);
+    }
+    for (unsigned i = 0; i < launch->global_size[0] && i < MAX_ITEMS; i++)
+        pthread_join(items[i].thread, NULL);
+}
+
 ENTRY(cuLaunchKernel, CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,
       void **parameters, void **extra)
@@ -661,6 +736,10 @@ ENTRY(cuLaunchKernel, CUfunction function, unsigned grid_x, unsigned grid_y, uns
         const unsigned char *pattern = block + (is_wide ? 32 : 24);
         for (uint64_t i = 0; i < count; i++)
             ((unsigned char *)(uintptr_t)numbers[0])[i] = pattern[i % size];
+    } else if (!strcmp(name, "sp_unit_test")) {
+        unit_test(block, grid_x * block_x);
+    } else if (!strcmp(name, "sp_kernel_unit")) {
+        unit_kernel(block, launch);
     } else if (!strcmp(name, "sp_kernel_add")) {
         add(block, launch);
     } else if (!strcmp(name, "sp_kernel_local")) { /* args: u64 address; local; local */

@@ -1,0 +1,158 @@
+/* Warps on the host: what kernels/nvptx/unit.h needs of a GPU, so that tests run the GPU's side of
+ * the atomic unit. A work-item is a thread, which says who it is (host_warp, host_lane); a GPU's
+ * memory is the process's own, the ring may be shared with another process.
+ *
+ * What work-items of a warp do together is a meeting: the last one to come hands everybody what all
+ * have brought.
+ */
+#ifndef SP_TESTS_UNIT_HOST_WARP_H
+#define SP_TESTS_UNIT_HOST_WARP_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+
+#define HOST_LANES 32u
+
+struct host_warp {
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    uint active; /* lanes that take part in each operation */
+    struct {
+        uint count;
+        ulong brought[HOST_LANES];
+    } meetings[HOST_LANES]; /* by the lowest lane of the group */
+    ulong handed[HOST_LANES][HOST_LANES];
+    bool is_over[HOST_LANES];
+};
+
+static _Thread_local struct host_warp *host_warp;
+static _Thread_local uint host_lane;
+
+/* `all`, by lane: what each of the group has brought. */
+static void host_meet(uint group, ulong value, ulong all[HOST_LANES])
+{
+    struct host_warp *warp = host_warp;
+    uint lowest = (uint)__builtin_ctz(group);
+    if (group == 1u << host_lane) {
+        all[host_lane] = value;
+        return;
+    }
+    pthread_mutex_lock(&warp->lock);
+    warp->is_over[host_lane] = false;
+    warp->meetings[lowest].brought[host_lane] = value;
+    if (++warp->meetings[lowest].count == (uint)__builtin_popcount(group)) {
+        for (uint lane = 0; lane < HOST_LANES; lane++)
+            if (group >> lane & 1) {
+                memcpy(warp->handed[lane], warp->meetings[lowest].brought,
+                       sizeof warp->handed[lane]);
+                warp->is_over[lane] = true;
+            }
+        warp->meetings[lowest].count = 0;
+        pthread_cond_broadcast(&warp->moved);
+    }
+    while (!warp->is_over[host_lane])
+        pthread_cond_wait(&warp->moved, &warp->lock);
+    memcpy(all, warp->handed[host_lane], sizeof warp->handed[host_lane]);
+    pthread_mutex_unlock(&warp->lock);
+}
+
+static uint warp_active(void)
+{
+    return host_warp ? host_warp->active : 1;
+}
+
+static uint warp_lane(void)
+{
+    return host_lane;
+}
+
+static uint warp_match(uint warp, ulong key)
+{
+    ulong all[HOST_LANES];
+    uint mask = 0;
+    host_meet(warp, key, all);
+    for (uint lane = 0; lane < HOST_LANES; lane++)
+        mask |= warp >> lane & 1 && all[lane] == key ? 1u << lane : 0;
+    return mask;
+}
+
+static uint warp_vote(uint group, bool is_in)
+{
+    ulong all[HOST_LANES];
+    uint mask = 0;
+    host_meet(group, is_in, all);
+    for (uint lane = 0; lane < HOST_LANES; lane++)
+        mask |= group >> lane & 1 && all[lane] ? 1u << lane : 0;
+    return mask;
+}
+
+static ulong warp_take(uint group, ulong value, uint lane)
+{
+    ulong all[HOST_LANES];
+    host_meet(group, value, all);
+    return all[lane];
+}
+
+static void warp_sync(uint group)
+{
+    ulong all[HOST_LANES];
+    host_meet(group, 0, all);
+}
+
+static void warp_pause(uint nanoseconds)
+{
+    (void)nanoseconds;
+    sched_yield();
+}
+
+static void system_fence(void)
+{
+    __atomic_thread_fence(__ATOMIC_ACQ_REL);
+}
+
+static ulong device_add(ulong address, ulong value)
+{
+    return __atomic_fetch_add((ulong *)address, value, __ATOMIC_RELAXED);
+}
+
+static uint device_load(ulong address)
+{
+    return __atomic_load_n((uint *)address, __ATOMIC_ACQUIRE);
+}
+
+static void device_store(ulong address, uint value)
+{
+    __atomic_store_n((uint *)address, value, __ATOMIC_RELEASE);
+}
+
+static ulong device_constant(ulong address)
+{
+    return *(const ulong *)address;
+}
+
+/* In either order, as a GPU may. */
+static void host_store_pair(ulong address, ulong first, ulong second)
+{
+    ulong *words = (ulong *)address;
+    bool is_swapped = first >> 3 & 1;
+    if (is_swapped)
+        __atomic_store_n(&words[1], second, __ATOMIC_RELAXED);
+    __atomic_store_n(&words[0], first, __ATOMIC_RELAXED);
+    if (!is_swapped)
+        __atomic_store_n(&words[1], second, __ATOMIC_RELAXED);
+}
+
+static void host_load_pair(ulong address, ulong *first, ulong *second)
+{
+    ulong *words = (ulong *)address;
+    *first = __atomic_load_n(&words[0], __ATOMIC_RELAXED);
+    *second = __atomic_load_n(&words[1], __ATOMIC_RELAXED);
+}
+
+#include "kernels/nvptx/unit.h"
+
+#endif
