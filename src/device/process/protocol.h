@@ -20,7 +20,7 @@
 #include "device/selection.h"
 
 #define SP_DEVICE_MAGIC 0x56445053u /* "SPDV" */
-#define SP_DEVICE_VERSION 4u
+#define SP_DEVICE_VERSION 5u
 
 /* --- Messages ------------------------------------------------------------------------------------
  */
