@@ -7,6 +7,7 @@ set(SP_API_TESTS_DEVICES
   devices_random
   devices_share
   map_populate
+  pooled_death
   pooled_memory
   user_problems
 )
