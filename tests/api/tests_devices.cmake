@@ -9,5 +9,6 @@ set(SP_API_TESTS_DEVICES
   map_populate
   pooled_death
   pooled_memory
+  pooled_random
   user_problems
 )
