@@ -1,36 +1,6 @@
 /* Memory running out at every allocation in turn: each call then gives an error of its kind,
- * nothing crashes or hangs, and what went before still works.
- *
- * The program runs itself with SAMEPAGE_FAIL_ALLOC=1, 2, ... until a run needs fewer allocations
- * than that, which it tells by succeeding in all calls.
- */
-#include "check.h"
-
-#include <sys/wait.h>
-#include <unistd.h>
-
-enum { ALL_WORKED = 0, ONE_FAILED = 1, WRONG = 2, MAX_RUNS = 5000 };
-
-static int outcome = ALL_WORKED;
-static int calls_made;
-
-/* Whether a call worked; an error must be one of those that stand for want of memory. */
-static bool worked(cl_int error, int line)
-{
-    calls_made++;
-    if (error == CL_SUCCESS)
-        return true;
-    if (outcome == ALL_WORKED)
-        outcome = ONE_FAILED;
-    if (error != CL_OUT_OF_HOST_MEMORY && error != CL_OUT_OF_RESOURCES &&
-        error != CL_MEM_OBJECT_ALLOCATION_FAILURE && error != CL_PLATFORM_NOT_FOUND_KHR) {
-        fprintf(stderr, "%s:%d: error %d\n", __FILE__, line, error);
-        outcome = WRONG;
-    }
-    return false;
-}
-
-#define WORKED(call) worked((call), __LINE__)
+ * nothing crashes or hangs, and what went before still works. */
+#include "check_no_memory.h"
 
 static void CL_CALLBACK event_notify(cl_event event, cl_int status, void *data)
 {
@@ -150,41 +120,7 @@ static void scenario(void)
     clReleaseContext(context);
 }
 
-static int run_with(const char *self, int failing)
-{
-    char number[16];
-    snprintf(number, sizeof number, "%d", failing);
-    pid_t child = fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-        setenv("SAMEPAGE_FAIL_ALLOC", number, 1);
-        execl("/proc/self/exe", self, "scenario", (char *)NULL);
-        _exit(WRONG);
-    }
-    int status = 0;
-    REQUIRE(waitpid(child, &status, 0) == child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : WRONG;
-}
-
 int main(int argc, char **argv)
 {
-    if (argc == 2) {
-        alarm(60); /* a hang is a failure */
-        scenario();
-        return outcome;
-    }
-    int failing = 1, failures = 0, result = ONE_FAILED, in_a_row = 0;
-    /* Some allocations can be done without, so one success is not the end. */
-    for (; failing < MAX_RUNS && in_a_row < 60; failing++) {
-        result = run_with(argv[0], failing);
-        in_a_row = result == ALL_WORKED ? in_a_row + 1 : 0;
-        failures += result == ONE_FAILED;
-        if (result != ALL_WORKED && result != ONE_FAILED) {
-            fprintf(stderr, "with allocation %d failing: outcome %d\n", failing, result);
-            check_failures++;
-        }
-    }
-    CHECK(failures > 20 && failing < MAX_RUNS);
-    printf("%d allocations failed in turn\n", failures);
-    return check_result();
+    return fail_in_turn(argc, argv, scenario);
 }

@@ -9,6 +9,7 @@ set(SP_API_TESTS_DEVICES
   map_populate
   pooled_death
   pooled_memory
+  pooled_no_memory
   pooled_random
   user_problems
 )
