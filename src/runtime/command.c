@@ -22,6 +22,7 @@
 #include "svm/check.h"
 #include "svm/trace.h"
 #include "util/alloc.h"
+#include "util/block.h"
 #include "util/symbol.h"
 #include "util/thread.h"
 #include "util/time.h"
@@ -75,7 +76,7 @@ static void destroy_command(struct sp_object *object)
         sp_object_unreference(command->uses[i]);
     pthread_mutex_destroy(&command->event.lock);
     sp_object_unreference(&command->event.queue->object);
-    free(command);
+    sp_block_free(command, command->block_bytes);
 }
 
 struct sp_command *sp_command_create(cl_command_queue queue, cl_command_type type,
@@ -88,9 +89,10 @@ struct sp_command *sp_command_create(cl_command_queue queue, cl_command_type typ
         return NULL;
     if (extra_bytes)
         bytes += extra_bytes + EXTRA_ALIGN;
-    struct sp_command *command = sp_alloc(bytes);
+    struct sp_command *command = sp_block_alloc(bytes);
     if (!command)
         return NULL;
+    command->block_bytes = bytes;
 
     sp_object_init(&command->event.object, SP_OBJECT_EVENT, destroy_command);
     atomic_init(&command->event.object.handles, 0);

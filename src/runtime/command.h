@@ -51,6 +51,7 @@ struct sp_command {
     struct sp_object **uses;     /* objects with a reference each, dropped at the end */
     unsigned num_uses, max_uses;
     /* From here on: the runtime's own. */
+    size_t block_bytes;            /* of all that was allocated for it at once (util/block.h) */
     struct sp_coherence coherence; /* the ranges that it uses, in a context that shares memory */
     struct sp_check_command *check; /* checking mode only; NULL otherwise */
     const void *site;              /* likewise: where it was enqueued */
