@@ -20,9 +20,9 @@
 
 #include <cmocka.h>
 
-/* Code generation works within it. AddressSanitizer's shadow takes more address space than any
+/* Code generation works within it. The sanitizers' shadow takes more address space than any
  * limit. */
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define CODE_MEMORY_BYTES 0
 #else
 #define CODE_MEMORY_BYTES (UINT64_C(2) << 30)
