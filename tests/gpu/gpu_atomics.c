@@ -515,7 +515,7 @@ static void sequential_consistency(void)
             run(d, kernel, 1, 1);
             for (uint32_t i = 0; i < rounds; i++) {
                 __atomic_store_n(turn, i, __ATOMIC_RELEASE);
-                for (uint32_t wait = 0; wait < i % 64 * 16; wait++) /* another meeting each time */
+                for (uint32_t wait = 0; wait < i % 64 * 256; wait++) /* another meeting each time */
                     __asm__ volatile("" ::: "memory");
                 __atomic_store_n(&host[i], 1, __ATOMIC_SEQ_CST);
                 found[i] = __atomic_load_n(&device[i], __ATOMIC_SEQ_CST);

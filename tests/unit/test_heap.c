@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "svm/atomic_part.h"
 #include "svm/heap.h"
+#include "util/thread.h"
 #include "unit.h"
 
 static int set_up_window(void **state)
@@ -198,6 +200,139 @@ static void a_region_can_be_larger_than_4_gib(void **state)
     sp_arena_destroy(arena);
 }
 
+/* --- The part for atomics of all agents ---------------------------------------------------------- */
+
+static bool is_in_atomic_part(const void *address)
+{
+    uintptr_t start;
+    size_t bytes;
+    sp_atomic_part(&start, &bytes);
+    return (uintptr_t)address - start < bytes;
+}
+
+static struct sp_arena *new_shared_arena(void)
+{
+    struct sp_arena *arena = NULL;
+    assert_int_equal(sp_arena_create(true, &arena), 0);
+    return arena;
+}
+
+/* Those regions and no others, small and large; and what is freed there comes back there. */
+static void atomic_regions_have_a_part_of_their_own(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {4, 1000, 100000, 3000000, 300 << 20};
+    struct sp_arena *arena = new_shared_arena();
+    assert_false(sp_atomic_part_is_used());
+    for (int round = 0; round < 3; round++) {
+        void *regions[3][5];
+        for (size_t i = 0; i < 5; i++)
+            for (int path = 0; path < 3; path++) {
+                regions[path][i] = sp_arena_alloc(arena, sizes[i], 0, 0, (enum sp_path)path);
+                assert_non_null(regions[path][i]);
+                assert_int_equal(is_in_atomic_part(regions[path][i]), path == SP_PATH_ATOMIC);
+                assert_int_equal(is_in_atomic_part((char *)regions[path][i] + sizes[i] - 1),
+                                 path == SP_PATH_ATOMIC);
+            }
+        assert_true(sp_atomic_part_is_used());
+        for (size_t i = 0; i < 5; i++)
+            for (int path = 0; path < 3; path++)
+                assert_int_equal(sp_arena_free(arena, regions[path][i]), 0);
+    }
+    sp_arena_destroy(arena);
+    assert_false(sp_atomic_part_is_used());
+}
+
+/* Neither takes room of the other, and they do not grow together where they touch. */
+static void the_parts_stay_apart(void **state)
+{
+    (void)state;
+    uintptr_t window, part;
+    size_t window_bytes, part_bytes;
+    struct sp_arena *arena = new_shared_arena();
+    sp_window_range(&window, &window_bytes);
+    sp_atomic_part(&part, &part_bytes);
+    assert_int_equal(part + part_bytes, window + window_bytes);
+    assert_true(part_bytes >= window_bytes / 17);
+    for (int round = 0; round < 2; round++) {
+        void *ordinary = sp_arena_alloc(arena, part - window, 0, 0, SP_PATH_HOME);
+        assert_int_equal((uintptr_t)ordinary, window);
+        void *atomic = sp_arena_alloc(arena, part_bytes, 0, 0, SP_PATH_ATOMIC);
+        assert_int_equal((uintptr_t)atomic, part);
+        assert_null(sp_arena_alloc(arena, 1, 0, 0, SP_PATH_ATOMIC));
+        assert_null(sp_arena_alloc(arena, 1, 0, 0, SP_PATH_HOME));
+        assert_int_equal(sp_arena_free(arena, round ? ordinary : atomic), 0);
+        assert_int_equal(sp_arena_free(arena, round ? atomic : ordinary), 0);
+        assert_null(sp_arena_alloc(arena, part - window + 1, 0, 0, SP_PATH_HOME));
+        assert_null(sp_arena_alloc(arena, part_bytes + 1, 0, 0, SP_PATH_ATOMIC));
+    }
+    sp_arena_destroy(arena);
+}
+
+static void marks_say_who_has_bound_what(void **state)
+{
+    (void)state;
+    uintptr_t part;
+    size_t bytes;
+    sp_atomic_part(&part, &bytes);
+    sp_atomic_mark(part + SP_GRANULE_BYTES, 2 * SP_GRANULE_BYTES, 3);
+    sp_atomic_mark(part + 2 * SP_GRANULE_BYTES, SP_GRANULE_BYTES, 15);
+    sp_atomic_mark(part - SP_GRANULE_BYTES, SP_GRANULE_BYTES, 3); /* nobody's business */
+    assert_false(sp_atomic_is_bound(part - 1, 3));
+    assert_false(sp_atomic_is_bound(part + SP_GRANULE_BYTES - 1, 3));
+    assert_true(sp_atomic_is_bound(part + SP_GRANULE_BYTES, 3));
+    assert_true(sp_atomic_is_bound(part + 3 * SP_GRANULE_BYTES - 1, 3));
+    assert_false(sp_atomic_is_bound(part + 3 * SP_GRANULE_BYTES, 3));
+    assert_false(sp_atomic_is_bound(part + SP_GRANULE_BYTES, 15));
+    assert_false(sp_atomic_is_bound(0, 3));
+    assert_false(sp_atomic_is_bound(part + bytes, 3));
+    sp_atomic_unmark(part + 2 * SP_GRANULE_BYTES, SP_GRANULE_BYTES, 3);
+    assert_false(sp_atomic_is_bound(part + 2 * SP_GRANULE_BYTES, 3));
+    assert_true(sp_atomic_is_bound(part + 2 * SP_GRANULE_BYTES, 15));
+    sp_atomic_unmark(part + SP_GRANULE_BYTES, 2 * SP_GRANULE_BYTES, 3);
+    sp_atomic_unmark(part + 2 * SP_GRANULE_BYTES, SP_GRANULE_BYTES, 15);
+    assert_false(sp_atomic_is_bound(part + 2 * SP_GRANULE_BYTES, 15));
+}
+
+static struct sp_atomic_visitor visitor;
+static atomic_bool is_unmarked;
+
+static void *take_mark_off(void *unused)
+{
+    uintptr_t part;
+    size_t bytes;
+    (void)unused;
+    sp_atomic_part(&part, &bytes);
+    sp_atomic_unmark(part, SP_GRANULE_BYTES, 1);
+    atomic_store(&is_unmarked, true);
+    return NULL;
+}
+
+/* Who takes memory away waits until nobody is inside; who comes after finds it gone. */
+static void a_mark_outlasts_its_visitors(void **state)
+{
+    (void)state;
+    uintptr_t part;
+    size_t bytes;
+    sp_atomic_part(&part, &bytes);
+    sp_atomic_visitor_add(&visitor);
+    sp_atomic_mark(part, SP_GRANULE_BYTES, 1);
+    sp_atomic_enter(&visitor);
+    assert_true(sp_atomic_is_bound(part, 1));
+    assert_int_equal(sp_thread_start_detached(take_mark_off, NULL, 0), 0);
+    while (sp_atomic_is_bound(part, 1))
+        sched_yield();
+    for (int i = 0; i < 1000; i++)
+        sched_yield();
+    assert_false(atomic_load(&is_unmarked));
+    sp_atomic_leave(&visitor);
+    while (!atomic_load(&is_unmarked))
+        sched_yield();
+    sp_atomic_enter(&visitor);
+    assert_false(sp_atomic_is_bound(part, 1));
+    sp_atomic_leave(&visitor);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +344,10 @@ int main(void)
         cmocka_unit_test(another_arena_sees_zeroes),
         cmocka_unit_test(random_use_keeps_contents),
         cmocka_unit_test(a_region_can_be_larger_than_4_gib),
+        cmocka_unit_test(atomic_regions_have_a_part_of_their_own),
+        cmocka_unit_test(the_parts_stay_apart),
+        cmocka_unit_test(marks_say_who_has_bound_what),
+        cmocka_unit_test(a_mark_outlasts_its_visitors),
     };
     return cmocka_run_group_tests(tests, set_up_window, NULL);
 }

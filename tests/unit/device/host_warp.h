@@ -19,12 +19,13 @@
 
 struct host_warp {
     pthread_mutex_t lock;
-    pthread_cond_t moved;
-    uint active; /* lanes that take part in each operation */
-    struct {
-        uint count;
+    pthread_cond_t moved[HOST_LANES]; /* the lane's meeting is over */
+    uint active;                      /* lanes that take part in each operation */
+    struct host_meeting {
+        uint group; /* 0: none */
+        uint count; /* who has come */
         ulong brought[HOST_LANES];
-    } meetings[HOST_LANES]; /* by the lowest lane of the group */
+    } meetings[HOST_LANES]; /* of groups that may overlap: who has left one early is in the next */
     ulong handed[HOST_LANES][HOST_LANES];
     bool is_over[HOST_LANES];
 };
@@ -32,30 +33,51 @@ struct host_warp {
 static _Thread_local struct host_warp *host_warp;
 static _Thread_local uint host_lane;
 
+static inline void host_warp_init(struct host_warp *warp, uint active)
+{
+    memset(warp, 0, sizeof *warp);
+    pthread_mutex_init(&warp->lock, NULL);
+    for (uint lane = 0; lane < HOST_LANES; lane++)
+        pthread_cond_init(&warp->moved[lane], NULL);
+    warp->active = active;
+}
+
+static struct host_meeting *host_meeting_of(struct host_warp *warp, uint group)
+{
+    struct host_meeting *unused = NULL;
+    for (uint i = 0; i < HOST_LANES; i++) {
+        if (warp->meetings[i].group == group)
+            return &warp->meetings[i];
+        if (!warp->meetings[i].group)
+            unused = &warp->meetings[i];
+    }
+    unused->group = group;
+    return unused;
+}
+
 /* `all`, by lane: what each of the group has brought. */
 static void host_meet(uint group, ulong value, ulong all[HOST_LANES])
 {
     struct host_warp *warp = host_warp;
-    uint lowest = (uint)__builtin_ctz(group);
     if (group == 1u << host_lane) {
         all[host_lane] = value;
         return;
     }
     pthread_mutex_lock(&warp->lock);
     warp->is_over[host_lane] = false;
-    warp->meetings[lowest].brought[host_lane] = value;
-    if (++warp->meetings[lowest].count == (uint)__builtin_popcount(group)) {
+    struct host_meeting *meeting = host_meeting_of(warp, group);
+    meeting->brought[host_lane] = value;
+    if (++meeting->count == (uint)__builtin_popcount(group)) {
         for (uint lane = 0; lane < HOST_LANES; lane++)
             if (group >> lane & 1) {
-                memcpy(warp->handed[lane], warp->meetings[lowest].brought,
-                       sizeof warp->handed[lane]);
+                memcpy(warp->handed[lane], meeting->brought, sizeof warp->handed[lane]);
                 warp->is_over[lane] = true;
+                pthread_cond_signal(&warp->moved[lane]);
             }
-        warp->meetings[lowest].count = 0;
-        pthread_cond_broadcast(&warp->moved);
+        meeting->count = meeting->group = 0;
     }
     while (!warp->is_over[host_lane])
-        pthread_cond_wait(&warp->moved, &warp->lock);
+        pthread_cond_wait(&warp->moved[host_lane], &warp->lock);
     memcpy(all, warp->handed[host_lane], sizeof warp->handed[host_lane]);
     pthread_mutex_unlock(&warp->lock);
 }
