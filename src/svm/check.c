@@ -308,6 +308,7 @@ bool sp_check_keep(struct sp_span *span)
     kept->span.start = span->start;
     kept->span.granules = span->granules;
     kept->span.is_shared = span->is_shared;
+    kept->span.path = span->path;
     const void *freed_at = sp_symbol_caller();
 
     pthread_mutex_lock(&sp_check_lock);

@@ -83,6 +83,26 @@ static const char source[] =
     "      while (atomic_load_explicit(w + 16, memory_order_acquire, ALL) != i + 1); }\n"
     "    if (l == 31) { while (atomic_load_explicit(w, memory_order_acquire, ALL) != i + 1);\n"
     "      atomic_store_explicit(w + 16, i + 1, memory_order_release, ALL); } } }\n"
+    /* A word of one's own: each access sees the one before it, whoever carries it out. */
+    "kernel void alone(global uint *plain, uint rounds, global uint *wrong) {\n"
+    "  global uint *p = plain + 2 * get_global_id(0);\n"
+    "  volatile global atomic_uint *w = (volatile global atomic_uint *)p; uint bad = 0;\n"
+    "  for (uint i = 0; i < rounds; i++) {\n"
+    "    p[0] = 10 * i; bad += atomic_fetch_add_explicit(w, 1u, memory_order_relaxed, ALL) != 10 * "
+    "i;\n"
+    "    bad += p[0] != 10 * i + 1;\n"
+    "    atomic_store_explicit(w, 10 * i + 2, memory_order_relaxed, ALL);\n"
+    "    bad += atomic_exchange_explicit(w, 10 * i + 3, memory_order_relaxed, ALL) != 10 * i + 2;\n"
+    "    bad += atomic_load_explicit(w, memory_order_relaxed, ALL) != 10 * i + 3;\n"
+    "    uint e = 10 * i + 3;\n"
+    "    bad += !atomic_compare_exchange_strong_explicit(w, &e, 10 * i + 4, memory_order_relaxed,\n"
+    "      memory_order_relaxed, ALL); bad += p[0] != 10 * i + 4; }\n"
+    "  if (bad) atomic_fetch_add_explicit((volatile global atomic_uint *)wrong, bad,\n"
+    "    memory_order_relaxed, ALL); }\n"
+    "kernel void count_at(ulong address) {\n"
+    "  atomic_fetch_add_explicit((volatile global atomic_uint *)address, 1u, "
+    "memory_order_relaxed,\n"
+    "    ALL); }\n"
     /* Store mine, look at the other's: one of the two sees the other. */
     "kernel void dekker(global atomic_uint *mine, global atomic_uint *other,\n"
     "                   global atomic_uint *turn, global uint *seen, uint rounds, int exchanges) "
@@ -539,6 +559,106 @@ static void sequential_consistency(void)
         }
 }
 
+static void coherence(void)
+{
+    const size_t items = 2048;
+    for (unsigned d = 0; d < num_devices; d++) {
+        cl_kernel kernel = kernel_named("alone");
+        uint32_t *words = shared(items * 8), *wrong = shared(4);
+        set_pointer(kernel, 0, words);
+        set_number(kernel, 1, is_small ? 10 : 100);
+        set_pointer(kernel, 2, wrong);
+        run(d, kernel, items, 64);
+        CHECK_CL(clFinish(devices[d].queue), CL_SUCCESS);
+        CHECK(*wrong == 0);
+        clSVMFree(context, words);
+        clSVMFree(context, wrong);
+        clReleaseKernel(kernel);
+    }
+}
+
+/* --- What it costs, and what goes wrong ----------------------------------------------------------
+ */
+
+static double processor_time(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* A kernel that may ask for something, and does not, for a while; and none. */
+static void quiet(void)
+{
+    const struct timespec while_running = {.tv_nsec = 300000000}, then = {.tv_nsec = 100000000};
+    for (unsigned d = 0; d < num_devices; d++) {
+        if (!devices[d].is_gpu) /* others spend the application's processors on their kernels */
+            continue;
+        cl_kernel kernel = kernel_named("echo");
+        uint32_t *words = shared(20 * 64);
+        set_pointer(kernel, 0, words);
+        set_pointer(kernel, 1, words + NARROW(16));
+        set_pointer(kernel, 2, words + NARROW(8));
+        set_pointer(kernel, 3, words + NARROW(17));
+        set_number(kernel, 4, 1);
+        run(d, kernel, 1, 1);
+        double start = now(), used = processor_time();
+        nanosleep(&while_running, NULL);
+        double share = (processor_time() - used) / (now() - start);
+        __atomic_store_n(&words[NARROW(16)], 1, __ATOMIC_RELEASE);
+        CHECK_CL(clFinish(devices[d].queue), CL_SUCCESS);
+        nanosleep(&then, NULL); /* until the last spin is over */
+        start = now();
+        used = processor_time();
+        nanosleep(&then, NULL);
+        double after = (processor_time() - used) / (now() - start);
+        CHECK(share < 0.2 && after < 0.02);
+        printf("  %-44s %.1f%% of a processor while nothing is asked for, %.1f%% afterwards\n",
+               devices[d].name, share * 100, after * 100);
+        clSVMFree(context, words);
+        clReleaseKernel(kernel);
+    }
+}
+
+/* An address where a region was: the device's process ends, and the next one works. */
+static void freed_regions(void)
+{
+    enum { LARGE = 16 << 20 };
+    for (unsigned d = 0; d < num_devices; d++) {
+        if (!devices[d].is_gpu)
+            continue;
+        cl_kernel kernel = kernel_named("count_at");
+        uint32_t *other = shared(4), *region = shared(LARGE);
+        cl_int status = 0;
+        cl_event event;
+        for (int i = 0; i < 3; i++) { /* there; gone; another one, there */
+            uint32_t *word = i == 2 ? other : region;
+            cl_ulong address = (uintptr_t)word;
+            const size_t one = 1;
+            CHECK_CL(clSetKernelArg(kernel, 0, sizeof address, &address), CL_SUCCESS);
+            CHECK_CL(clEnqueueNDRangeKernel(devices[d].queue, kernel, 1, NULL, &one, &one, 0, NULL,
+                                            &event),
+                     CL_SUCCESS);
+            cl_int waited = clWaitForEvents(1, &event);
+            CHECK_CL(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status,
+                                    &status, NULL),
+                     CL_SUCCESS);
+            clReleaseEvent(event);
+            CHECK(i == 1 ? waited && status < 0 : !waited && !status && *word == 1);
+            if (i == 0)
+                clSVMFree(context, region);
+        }
+        clSVMFree(context, other);
+        clReleaseKernel(kernel);
+    }
+}
+
+static void CL_CALLBACK told(const char *text, const void *info, size_t bytes, void *data)
+{
+    (void)info, (void)bytes, (void)data;
+    printf("  told: %s\n", text);
+}
+
 /* --- Devices -------------------------------------------------------------------------------------
  */
 
@@ -574,7 +694,7 @@ static void set_up(void)
     cl_int error;
     for (unsigned d = 0; d < num_devices; d++)
         ids[d] = devices[d].id;
-    context = clCreateContext(NULL, num_devices, ids, NULL, NULL, &error);
+    context = clCreateContext(NULL, num_devices, ids, told, NULL, &error);
     REQUIRE_CL(error);
     for (unsigned d = 0; d < num_devices; d++) {
         devices[d].queue = clCreateCommandQueueWithProperties(context, ids[d], NULL, &error);
@@ -611,7 +731,10 @@ int main(int argc, char **argv)
                  {"messages", messages},
                  {"locks", locks},
                  {"progress", progress},
-                 {"sequential consistency", sequential_consistency}};
+                 {"sequential consistency", sequential_consistency},
+                 {"coherence of one word", coherence},
+                 {"quiet", quiet},
+                 {"freed regions", freed_regions}};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         int before = check_failures;
         double start = now();
