@@ -1,9 +1,9 @@
 /* See steps.h. Puts requests together, asks the cache, asks samepage-cc, and takes answers apart.
  *
  * The key of an entry is the digest of the request's body (all but its limits), of the kind, and of
- * the machine: versions, the processor's features, and which samepage-cc and builtin library there
- * are. The machine is looked at once a process, at the first request: should samepage-cc be
- * replaced while we run, then what the old one made is kept under the old one's key.
+ * the machine: versions, the processor's features, SAMEPAGE_CPU, and which samepage-cc and builtin
+ * library there are. The machine is looked at once a process, at the first request: should
+ * samepage-cc be replaced while we run, then what the old one made is kept under the old one's key.
  *
  * An entry holds what the answer depended on, then the answer. For a source with #include these are
  * the files that were read, each with its digest, which must still be true when the entry is used.
@@ -106,6 +106,8 @@ static void look_at_machine(void)
     sp_wire_put_u32(&writer, SP_GPU_ABI_VERSION);
     sp_wire_put_u32(&writer, SP_CC_VERSION);
     put_processor(&writer);
+    const char *level = getenv("SAMEPAGE_CPU"); /* the processor that code is made for */
+    sp_wire_put_string(&writer, level ? level : "");
     if (compiler)
         put_file(&writer, compiler);
     bool is_known = slash != NULL;

@@ -134,6 +134,15 @@ int main(void)
     CHECK(for_each(leave) == 3);
     check_build(folder, 4);
     CHECK(for_each(leave) == 3);
+    setenv("SAMEPAGE_CPU", "x86-64-v2", 1); /* other code, kept beside it */
+    check_build(folder, 4);
+    CHECK(for_each(leave) == 6);
+    unsetenv("SAMEPAGE_CPU");
+    check_build(folder, 4);
+    CHECK(for_each(leave) == 6);
+    for_each(take_away);
+    check_build(folder, 4);
+    CHECK(for_each(leave) == 3);
     for_each(flip);
     check_build(folder, 4);
     for_each(empty);

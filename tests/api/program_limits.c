@@ -1,5 +1,5 @@
 /* A build that never ends, and one that eats memory, are ended with a log; the next build is fine.
- */
+ * Code for a processor that does not exist is refused. */
 #include "check_program.h"
 
 #include <sys/stat.h>
@@ -60,6 +60,21 @@ static void check_memory(struct check_setup *setup)
     check_refused(setup, hungry, "400 MiB");
 }
 
+static void check_no_processor(const char *name)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        struct check_setup setup;
+        setenv("SAMEPAGE_CPU", name, 1);
+        check_setup(&setup);
+        check_refused(&setup, "__kernel void k(void) {}", "SAMEPAGE_CPU is 'x86-64-v9'");
+        check_finish(&setup);
+        _exit(check_result());
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
 /* Limits are read once a process. */
 static void check_with(const char *name, const char *limit, void (*check)(struct check_setup *))
 {
@@ -82,6 +97,7 @@ static void check_with(const char *name, const char *limit, void (*check)(struct
 
 int main(void)
 {
+    check_no_processor("x86-64-v9");
     check_with("SAMEPAGE_BUILD_SECONDS", "2", check_time);
 #if !defined(__SANITIZE_ADDRESS__) &&                                                              \
     !defined(__SANITIZE_THREAD__) /* they need it all themselves */

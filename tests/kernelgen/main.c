@@ -21,7 +21,7 @@
          */
 #define CHECK_SECONDS 30
 
-enum { ALIKE = 0, DIFFERENT = 1, BROKEN_SETUP = 2, NOT_RUN = 3 };
+enum { ALIKE = 0, DIFFERENT = 1, BROKEN_SETUP = 2, NOT_RUN = 3, SKIPPED = 77 };
 
 static const char *const build_names[] = {"vector", "scalar"};
 
@@ -279,9 +279,25 @@ static void run_child(struct totals *totals, uint64_t seed, unsigned count)
         fail(totals, at, shape, "does not build, crashes or never ends");
 }
 
+/* Whether this processor runs the code that SAMEPAGE_CPU asks for. */
+static bool can_run(const char *level)
+{
+    __builtin_cpu_init();
+    if (!strcmp(level, "x86-64-v2"))
+        return __builtin_cpu_supports("x86-64-v2");
+    if (!strcmp(level, "x86-64-v3"))
+        return __builtin_cpu_supports("x86-64-v3");
+    return true;
+}
+
 static int run_all(uint64_t seed, unsigned count)
 {
     struct totals totals = {0};
+    const char *level = getenv("SAMEPAGE_CPU");
+    if (level && !can_run(level)) {
+        printf("skipped: this processor has not all instructions of %s\n", level);
+        return SKIPPED;
+    }
     setvbuf(stdout, NULL, _IOLBF, 0);
     printf("kernels from seed %llu\n", (unsigned long long)seed);
     for (unsigned done = 0; done < count; done += BATCH)

@@ -256,7 +256,7 @@ enum sp_cc_status sp_cc_code(const struct sp_cc_code *code, struct sp_cc_text *o
     work.machine = sp_cc_target_machine(work.optimise);
     work.module = sp_cc_module_read(context, code->ir, log);
     if (!work.machine) {
-        sp_cc_text_format(log, "error: this processor is not known to the compiler\n");
+        sp_cc_text_format(log, "%s", sp_cc_target_problem());
         status = SP_CC_INTERNAL;
     } else if (work.module) {
         status = sp_cc_passes_failed(sp_cc_take_replaceable(work.module), log)

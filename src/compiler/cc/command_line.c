@@ -29,7 +29,7 @@ static const char help[] =
     "sources.\n"
     "Environment: SAMEPAGE_CLANG, SAMEPAGE_LLD, SAMEPAGE_BUILTINS, "
     "SAMEPAGE_BUILTINS_NVPTX, SAMEPAGE_CC_DUMP (a folder for "
-    "IR).\n";
+    "IR),\nSAMEPAGE_CPU (x86-64-v2, -v3 or -v4: code for such a processor instead of this one).\n";
 
 struct arguments {
     const char *action;

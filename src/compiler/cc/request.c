@@ -6,6 +6,7 @@
 #include "compiler/cc/code.h"
 #include "compiler/cc/front.h"
 #include "compiler/cc/link.h"
+#include "compiler/cc/target.h"
 #include "compiler/kernel_info.h"
 #include "util/wire.h"
 
@@ -255,7 +256,11 @@ void sp_cc_serve(int fd)
     sp_wire_reader_init(&reader, body, (size_t)header.body_bytes);
     sp_wire_writer_init(&result);
     set_limits(&reader);
-    if (header.kind == SP_CC_COMPILE)
+    if (header.kind != SP_CC_CODE &&
+        sp_cc_target_problem()) { /* said early, where there is a log */
+        sp_cc_text_format(&log, "%s", sp_cc_target_problem());
+        status = SP_CC_SOURCE_ERROR;
+    } else if (header.kind == SP_CC_COMPILE)
         status = serve_compile(&reader, &result, &log);
     else if (header.kind == SP_CC_LINK)
         status = serve_link(&reader, &result, &log);
