@@ -28,6 +28,7 @@ struct agent {
     struct sp_binding *newest, *oldest;
     uint32_t life;    /* of the device: what is bound is bound in this one */
     unsigned pinning; /* commands that have pins on its memory */
+    bool is_losing;   /* it died, and directories may still say that it has what it had */
 };
 
 static struct {
@@ -241,6 +242,7 @@ void sp_bindings_forget(uint32_t number)
 {
     struct agent *agent = &bindings.agents[number];
     sp_bindings_lock();
+    agent->is_losing = true;
     /* Works of whoever read the number before are for the life that ended, and fail. */
     agent->life = sp_agent_life(number);
     while (agent->newest) {
@@ -253,6 +255,14 @@ void sp_bindings_forget(uint32_t number)
         unreference(binding);
     }
     sp_bindings_unlock();
+}
+
+void sp_bindings_recover(uint32_t number)
+{
+    sp_bindings_lock();
+    bindings.agents[number].is_losing = false;
+    sp_bindings_unlock();
+    sp_bindings_retry();
 }
 
 /* --- Room ------------------------------------------------------------------------------------------- */
@@ -463,7 +473,7 @@ static int pin(struct sp_span *span, uint32_t part, uint32_t number, struct sp_b
 {
     struct agent *agent = &bindings.agents[number];
     struct sp_binding *binding = find_binding(span, part, number);
-    if (binding && binding->is_orphan)
+    if (agent->is_losing || (binding && binding->is_orphan))
         return -EBUSY;
     if (binding) {
         unlink_from_agent(agent, binding);
@@ -533,7 +543,7 @@ static int pin_ranges(struct sp_coherence *coherence)
     return error;
 }
 
-/* Whether something will end that makes room: another command, a copy, or a peer that lets go. */
+/* Whether something will end that stands in the way: another command, a copy, a peer that lets go, the loss of a device. */
 static bool has_hope(const struct sp_coherence *coherence, int error)
 {
     if (error != -ENOSPC)

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "svm/check.h"
 #include "svm/coherence_internal.h"
 #include "svm/pool.h"
 #include "svm/trace.h"
@@ -161,9 +162,9 @@ static bool wait_for_copies(struct sp_supply *supply, struct sp_coherence *coher
     bool is_blocked = false;
     uint32_t agent = sp_span_is_at_home(range->region->span) ? SP_AGENT_HOST : range->memory;
     for (struct sp_copy *copy = range->region->copies; copy; copy = copy->next) {
-        if (!sp_copy_must_end_before(copy, coherence) ||
-            !overlap(copy->first, copy->end, range) ||
-            !(for_sources || sp_copy_concerns(copy, agent, range->access)))
+        bool is_waited_for = for_sources || (sp_copy_must_end_before(copy, coherence) &&
+                                             sp_copy_concerns(copy, agent, range->access));
+        if (!is_waited_for || !overlap(copy->first, copy->end, range))
             continue;
         is_blocked = true;
         sp_supply_wait(supply, &copy->waiters, coherence);
@@ -243,7 +244,7 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
             trace_acquire(coherence, range, &transfers);
         range->has_moved = transfers.count > 0;
         sp_copies_start(&supply, region, &transfers, "use", coherence);
-        if (range->access == SP_ACCESS_DISCARD && !is_at_home && !coherence->is_map)
+        if (range->access == SP_ACCESS_DISCARD && !is_at_home)
             list_as_overwriting(coherence, range);
     }
     sp_supply_finish(&supply);
@@ -455,29 +456,39 @@ void sp_region_written(struct sp_arena *arena, const void *address, size_t bytes
     sp_arena_end_use(region);
 }
 
-/* Whether the memory that it was bound in is still there. Under the region's lock nothing of it is taken out of the directory
+/* Whether the memory in which it was bound is still there. Under the region's lock nothing of it is taken out of the directory
  * afterwards without this having been seen to change. */
-static bool is_there(const struct sp_range_use *range)
+static bool is_there(const struct sp_coherence *coherence, const struct sp_range_use *range)
 {
-    return !range->is_pooled || range->memory_life == sp_agent_life(range->memory);
+    if (range->memory == SP_AGENT_HOST || sp_span_is_home(range->region->span))
+        return true;
+    return (range->is_pooled ? range->memory_life : coherence->life) == sp_agent_life(range->memory);
 }
 
-/* What was to be changed is changed, or will be by the host until it unmaps. */
-static void note_change(const struct sp_coherence *coherence, const struct sp_range_use *range)
+/* What was to be changed is changed. False: it is gone. */
+static bool note_change(const struct sp_coherence *coherence, const struct sp_range_use *range)
 {
     struct sp_region *region = range->region;
-    bool is_at_home = sp_span_is_at_home(region->span);
-    if (coherence->is_map) {
-        /* What is overwritten as a whole is not worth watching, nor what all agents see as it is written. */
-        bool may_watch = range->access == SP_ACCESS_READ_WRITE && !is_at_home;
-        if (sp_watched_map_begin(region, range->first, range->end, may_watch))
-            return;
-    }
+    if (region->path != SP_PATH_PRIVATE)
+        return true;
     pthread_mutex_lock(&region->lock);
-    if (is_there(range))
+    bool is = is_there(coherence, range);
+    if (is)
         sp_region_note_written(region, range->first, range->end,
-                               is_at_home ? SP_AGENT_HOST : range->memory);
+                               sp_span_is_at_home(region->span) ? SP_AGENT_HOST : range->memory);
     pthread_mutex_unlock(&region->lock);
+    return is;
+}
+
+/* The host will change it until it unmaps. */
+static void note_map(const struct sp_coherence *coherence, const struct sp_range_use *range)
+{
+    /* What is overwritten as a whole is not worth watching, nor what all agents see as it is written. */
+    bool may_watch =
+        range->access == SP_ACCESS_READ_WRITE && !sp_span_is_at_home(range->region->span);
+    if (range->region->path == SP_PATH_PRIVATE &&
+        !sp_watched_map_begin(range->region, range->first, range->end, may_watch))
+        note_change(coherence, range);
 }
 
 /* The command failed, perhaps in the middle of writing into another device's memory. */
@@ -487,19 +498,35 @@ static void note_damage(const struct sp_coherence *coherence, const struct sp_ra
     if (!range->is_pooled || range->memory == coherence->agent)
         return; /* what its own device had it lost, or its work was refused */
     pthread_mutex_lock(&region->lock);
-    while (is_there(range) && sp_directory_distrust(&region->directory, range->first, range->end,
-                                                    range->memory))
+    while (is_there(coherence, range) &&
+           sp_directory_distrust(&region->directory, range->first, range->end, range->memory))
         continue;
     pthread_mutex_unlock(&region->lock);
 }
 
+/* Changes are noted here, and not with the end of all uses, so that what a device had when it died is either lost and told of as
+ * such, or this command's error. The checking mode still has a say in what counts as changed. */
 int sp_coherence_outcome(struct sp_coherence *coherence, int error)
 {
+    bool is_whole = true;
     coherence->has_run = !error;
-    for (unsigned i = 0; !error && i < coherence->count; i++)
-        if (coherence->ranges[i].access != SP_ACCESS_READ && !is_there(&coherence->ranges[i]))
-            error = -EIO;
-    return error;
+    for (unsigned i = 0; !error && i < coherence->count; i++) {
+        const struct sp_range_use *range = &coherence->ranges[i];
+        if (range->access != SP_ACCESS_READ)
+            is_whole &= sp_check_is_on ? is_there(coherence, range) : note_change(coherence, range);
+    }
+    return is_whole ? error : -EIO;
+}
+
+/* At the end of a command that was to change the range. */
+static void end_change(const struct sp_coherence *coherence, const struct sp_range_use *range, bool is_done)
+{
+    if (coherence->is_map && is_done)
+        note_map(coherence, range);
+    else if (coherence->has_run ? sp_check_is_on : is_done)
+        note_change(coherence, range);
+    else if (!coherence->has_run)
+        note_damage(coherence, range);
 }
 
 /* Takes a range off the list of what is overwritten; those who wait for it go on. */
@@ -528,12 +555,8 @@ void sp_coherence_end(struct sp_coherence *coherence, bool is_done)
     for (unsigned i = 0; i < coherence->count; i++) {
         struct sp_range_use *range = &coherence->ranges[i];
         bool may_write = range->access != SP_ACCESS_READ;
-        if (may_write && range->region->path == SP_PATH_PRIVATE) {
-            if (is_done || coherence->has_run)
-                note_change(coherence, range);
-            else
-                note_damage(coherence, range);
-        }
+        if (may_write)
+            end_change(coherence, range, is_done);
         if (may_write)
             atomic_fetch_sub_explicit(&range->region->writers, 1, memory_order_relaxed);
         if (range->is_overwriting)

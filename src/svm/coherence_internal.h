@@ -72,16 +72,14 @@ void sp_copies_start(struct sp_supply *supply, struct sp_region *region,
                      const struct sp_transfers *transfers, const char *reason,
                      struct sp_coherence *coherence);
 
-/* Whether another device is copying from this agent's memory. With the region's lock held. */
-bool sp_copies_are_read_by_others(const struct sp_region *region, uint32_t agent);
-
 /* The copies from an agent that died will not bring anything. Calls `lost` for ranges that nobody has now.
  * With the region's lock held. */
 void sp_copies_cancel(struct sp_region *region, uint32_t agent,
                       void (*lost)(void *data, uint64_t first, uint64_t end), void *data);
 
 /* Brings to the host what only `agent` holds of [first, end) of a region, and takes the rest from it. Afterwards nobody will
- * copy that from it. -EBUSY while another device does; -ENOMEM. Takes the region's lock. */
+ * copy that from it. -EBUSY while another device does, or something else changes the host's pages there; -ENOMEM. Takes
+ * the region's lock. */
 int sp_region_evict(struct sp_region *region, uint32_t agent, uint64_t first, uint64_t end,
                     const char *reason);
 
@@ -139,7 +137,7 @@ bool sp_bindings_pin(struct sp_coherence *coherence, struct sp_arena *arena);
 /* The pins of a command that has ended; what waited for the room that it took goes on. */
 void sp_bindings_unpin(struct sp_coherence *coherence);
 
-/* Something has ended that may have stood in the way of an eviction: a copy from one device to another, or a device. */
+/* Something has ended that may have stood in the way of an eviction. */
 void sp_bindings_retry(void);
 
 /* Binds a span that is not bound there yet, without evicting anything for it: 0, -ENOSPC, -ENOMEM. With the bindings'
@@ -152,8 +150,9 @@ uint64_t sp_agent_free_bytes(uint32_t agent);
 /* Unlinks a binding and lets the device forget it. With the bindings' lock held. */
 void sp_binding_take_off(struct sp_binding *binding);
 
-/* An agent died: it has nothing any more. */
+/* An agent died: it has nothing any more, and nobody uses its memory until the directories know of that, too. */
 void sp_bindings_forget(uint32_t agent);
+void sp_bindings_recover(uint32_t agent);
 
 void sp_bindings_lock(void);
 void sp_bindings_unlock(void);

@@ -103,7 +103,8 @@ static void copy_finished(struct sp_work *work, int error)
         sp_coherence_settle(waiter->coherence);
         free(waiter);
     }
-    if (copy->source != copy->executor && copy->source != SP_AGENT_HOST)
+    /* It may have stood in the way of an eviction. */
+    if (copy->source != SP_AGENT_HOST)
         sp_bindings_retry();
     free(copy);
 }
@@ -167,14 +168,6 @@ void sp_copies_start(struct sp_supply *supply, struct sp_region *region,
     }
 }
 
-bool sp_copies_are_read_by_others(const struct sp_region *region, uint32_t agent)
-{
-    for (const struct sp_copy *copy = region->copies; copy; copy = copy->next)
-        if (copy->source == agent && copy->executor != agent)
-            return true;
-    return false;
-}
-
 void sp_copies_cancel(struct sp_region *region, uint32_t agent,
                       void (*lost)(void *data, uint64_t first, uint64_t end), void *data)
 {
@@ -193,13 +186,29 @@ void sp_copies_cancel(struct sp_region *region, uint32_t agent,
     }
 }
 
+/* Whether something else is going to change the host's pages of the range, or is reading the agent's: a command that
+ * overwrites them, of which the directory does not know yet, or older content that another device still brings there. With the
+ * region's lock held. */
+static bool is_in_the_way(const struct sp_region *region, uint32_t agent, uint64_t first, uint64_t end)
+{
+    for (const struct sp_range_use *range = region->overwriting; range;
+         range = range->next_overwriting)
+        if (range->agent == SP_AGENT_HOST && range->first < end && first < range->end)
+            return true;
+    for (const struct sp_copy *copy = region->copies; copy; copy = copy->next)
+        if (copy->executor != agent && copy->first < end && first < copy->end &&
+            (copy->source == agent || copy->destination == SP_AGENT_HOST))
+            return true;
+    return false;
+}
+
 int sp_region_evict(struct sp_region *region, uint32_t agent, uint64_t first, uint64_t end,
                     const char *reason)
 {
     struct sp_supply supply = {0};
     struct sp_transfers transfers = {0};
     pthread_mutex_lock(&region->lock);
-    int error = sp_copies_are_read_by_others(region, agent) ? -EBUSY : 0;
+    int error = is_in_the_way(region, agent, first, end) ? -EBUSY : 0;
     if (!error)
         error = sp_supply_fill(&supply, sp_directory_runs_in(&region->directory, first, end), 0);
     if (!error)

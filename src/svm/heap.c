@@ -207,7 +207,13 @@ static bool is_used(struct sp_span *span)
     return false;
 }
 
-/* Copies that nobody waited for may still be under way: evictions. */
+static void end_spans(struct sp_span *span)
+{
+    for (; span; span = span->next)
+        span->is_ending = true;
+}
+
+/* Copies that nobody waited for may still be under way: evictions. No new ones begin afterwards. */
 static void wait_until_unused(struct sp_arena *arena)
 {
     pthread_mutex_lock(&arena->lock);
@@ -219,6 +225,9 @@ static void wait_until_unused(struct sp_arena *arena)
             break;
         pthread_cond_wait(&arena->idle, &arena->lock);
     }
+    end_spans(arena->spans);
+    for (unsigned c = 0; c < NUM_PATHS * NUM_CLASSES; c++)
+        end_spans(arena->classes[c / NUM_CLASSES][c % NUM_CLASSES].open);
     pthread_mutex_unlock(&arena->lock);
 }
 
@@ -432,6 +441,7 @@ static struct sp_span *free_block(struct sp_arena *arena, struct sp_span *slab, 
         return NULL;
     }
     remove_span(&class->open, slab);
+    slab->is_ending = true;
     return slab;
 }
 
@@ -479,6 +489,7 @@ static struct sp_span *end_region(struct sp_arena *arena, const struct place *pl
     if (place->span->blocks)
         return free_block(arena, place->span, place->index);
     remove_span(&arena->spans, place->span);
+    place->span->is_ending = true;
     return place->span;
 }
 
@@ -539,7 +550,7 @@ int sp_span_for_each_region(struct sp_span *span,
 {
     int error = 0;
     pthread_mutex_lock(&span->arena->lock);
-    for (uint32_t i = 0; !error && i < region_slots(span); i++) {
+    for (uint32_t i = 0; !error && !span->is_ending && i < region_slots(span); i++) {
         struct sp_region *region = region_at(span, i);
         if (region)
             error = function(region, data);

@@ -1,6 +1,7 @@
 /* The death of a device: what was on it is gone, and whoever must know of that is told.
  *
- * The order is that of docs/directory.md: bindings first, so that nothing new is sent there; then in each region the
+ * The order is that of docs/directory.md: bindings first, so that nothing new is sent there, and no command of the device's next
+ * life takes what directories still say for true; then in each region the
  * copies that were on their way from it, and then the directory. What is lost is told range by range.
  */
 #include "svm/coherence_internal.h"
@@ -54,7 +55,7 @@ static void device_lost(struct sp_device *device, const char *reason)
     sp_bindings_forget(device->agent);
     sp_arena_forget_home(device->agent);
     sp_arena_for_each_region(lose_region, &loss);
-    sp_bindings_retry();
+    sp_bindings_recover(device->agent);
     if (reports)
         reports->end(device);
 }

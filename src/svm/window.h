@@ -32,6 +32,7 @@ struct sp_span {
     size_t granules;
     struct sp_span *next, *previous; /* in a list of the arena */
     bool is_shared;                  /* its pages are those of the window's file */
+    bool is_ending;                  /* under the arena's lock: nobody will use it again */
     enum sp_path path;               /* what its regions were asked for with */
     /* Shared arenas only: bindings.c's and path.c's, under the bindings' lock. */
     struct sp_binding *bindings;     /* agents that it is bound on */
@@ -66,7 +67,7 @@ static inline bool sp_span_is_home(const struct sp_span *span)
 }
 
 /* Calls `function` for each region of a span of a shared arena until it gives an error, which is
- * returned. Takes the arena's lock (heap.c). */
+ * returned; for none where the span is ending: its content does not matter any more. Takes the arena's lock (heap.c). */
 int sp_span_for_each_region(struct sp_span *span,
                             int (*function)(struct sp_region *region, void *data), void *data);
 
