@@ -186,18 +186,30 @@ void sp_copies_cancel(struct sp_region *region, uint32_t agent,
     }
 }
 
-/* Whether something else is going to change the host's pages of the range, or is reading the agent's: a command that
- * overwrites them, of which the directory does not know yet, or older content that another device still brings there. With the
- * region's lock held. */
+/* Whether the eviction would bring something to the overlap of two ranges. */
+static bool would_bring(const struct sp_region *region, uint32_t agent, uint64_t first, uint64_t end,
+                        uint64_t other_first, uint64_t other_end)
+{
+    uint64_t from = first > other_first ? first : other_first;
+    uint64_t to = end < other_end ? end : other_end;
+    return from < to && sp_directory_is_alone(&region->directory, from, to, agent);
+}
+
+/* Whether something else is reading the agent's memory, or is going to change what an eviction would bring to the host: a
+ * command that overwrites that, of which the directory does not know yet, or older content that another device still brings
+ * there. With the region's lock held. */
 static bool is_in_the_way(const struct sp_region *region, uint32_t agent, uint64_t first, uint64_t end)
 {
     for (const struct sp_range_use *range = region->overwriting; range;
          range = range->next_overwriting)
-        if (range->agent == SP_AGENT_HOST && range->first < end && first < range->end)
+        if (range->agent == SP_AGENT_HOST &&
+            would_bring(region, agent, first, end, range->first, range->end))
             return true;
     for (const struct sp_copy *copy = region->copies; copy; copy = copy->next)
-        if (copy->executor != agent && copy->first < end && first < copy->end &&
-            (copy->source == agent || copy->destination == SP_AGENT_HOST))
+        if (copy->executor != agent &&
+            (copy->source == agent ? copy->first < end && first < copy->end
+                                   : copy->destination == SP_AGENT_HOST &&
+                                         would_bring(region, agent, first, end, copy->first, copy->end)))
             return true;
     return false;
 }

@@ -536,6 +536,17 @@ enum sp_moesi sp_directory_state(const struct sp_directory *directory, uint64_t 
     return state_of(const_runs_of(directory)[find_run(directory, offset)].states, agent);
 }
 
+bool sp_directory_is_alone(const struct sp_directory *directory, uint64_t first, uint64_t end,
+                           uint32_t agent)
+{
+    const struct sp_run *runs = const_runs_of(directory);
+    assert(first < end && end <= directory->bytes && agent < SP_MAX_AGENTS);
+    for (uint32_t i = find_run(directory, first); i < directory->count && runs[i].first < end; i++)
+        if (is_alone(runs[i].states, agent))
+            return true;
+    return false;
+}
+
 bool sp_directory_is_current(const struct sp_directory *directory, uint64_t first, uint64_t end,
                              uint32_t agent)
 {

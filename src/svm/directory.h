@@ -118,6 +118,10 @@ bool sp_directory_is_current(const struct sp_directory *directory, uint64_t firs
 /* `distance` says this of a source that the destination cannot copy from at all. */
 #define SP_OUT_OF_REACH UINT32_MAX
 
+/* Whether `agent` has the only current copy of some of [first, end). */
+bool sp_directory_is_alone(const struct sp_directory *directory, uint64_t first, uint64_t end,
+                           uint32_t agent);
+
 /* The next part of [*first, *end) that `agent` needs and that only agents have which are out of its reach: true, and its
  * ends. It must come by way of another agent. */
 bool sp_directory_out_of_reach(const struct sp_directory *directory, uint64_t *first, uint64_t *end,

@@ -235,6 +235,9 @@ static void distrust_leaves_only_copies(void **state)
     acquire(&directory, 20, 30, 0, READ, &transfers);
     acquire(&directory, 20, 30, 2, READ, &transfers);
     assert_runs(&directory, "0:.M.... 10:SO.... 20:SOS... 30:......");
+    assert_true(sp_directory_is_alone(&directory, 9, 30, 1));
+    assert_false(sp_directory_is_alone(&directory, 10, 40, 1));
+    assert_false(sp_directory_is_alone(&directory, 0, 40, 0));
     assert_int_equal(sp_directory_distrust(&directory, 5, 40, 1), 0);
     assert_runs(&directory, "0:.M.... 10:E..... 20:S.S... 30:......");
     sp_directory_finish(&directory);
