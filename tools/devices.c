@@ -84,6 +84,27 @@ static void print_drm_nodes(void)
         printf("DRM             not known: samepage-device cannot be run\n");
 }
 
+static bool sees(const struct sp_device *device, const struct sp_device *other)
+{
+    return other != device && other->info.own_memory && device->ops->sees &&
+           device->ops->sees((struct sp_device *)device, other->agent);
+}
+
+/* The devices with which it can hold regions that are larger than its own memory. */
+static void print_pool(cl_platform_id platform, const struct sp_device *device)
+{
+    const char *before = "   pools with     ";
+    for (cl_uint i = 0; i < platform->num_devices; i++) {
+        const struct sp_device *other = platform->devices[i]->device;
+        if (!device->info.own_memory || !sees(device, other) || !sees(other, device))
+            continue;
+        printf("%s%u", before, i);
+        before = ", ";
+    }
+    if (before[0] == ',')
+        puts("");
+}
+
 int tool_devices(int argc, char **argv)
 {
     char text[32];
@@ -113,6 +134,7 @@ int tool_devices(int argc, char **argv)
                info->own_memory ? " of its own" : ", the host's");
         printf("   shared memory  ");
         print_levels(info->svm_levels);
+        print_pool(platform, device);
         if (info->has_failed_atomics)
             puts("   atomics        not of all devices: the self-test of the atomic unit failed");
     }

@@ -21,6 +21,7 @@
 struct region {
     char address[32], site[256];
     uint64_t bytes, moved, transfers, saved;
+    uint64_t parts; /* of a pooled region; else 0 */
 };
 
 static struct {
@@ -105,6 +106,7 @@ static void read_line(const char *line)
         struct region *region = region_of(line, true);
         if (region) {
             region->bytes = number(line, "bytes");
+            region->parts = number(line, "parts");
             member(line, "site", region->site, sizeof region->site);
         }
     } else if (!strcmp(category, "transfer")) {
@@ -190,6 +192,8 @@ static void print_stats(void)
                region->address, (double)region->moved / 1048576, region->transfers,
                (double)region->bytes / 1048576);
         print_site(region->site);
+        if (region->parts)
+            printf(", pooled in %" PRIu64 " parts", region->parts);
         printf("\n");
     }
 }

@@ -19,7 +19,9 @@
 #include "svm/atomic_part.h"
 #include "svm/coherence_internal.h"
 #include "svm/pool.h"
+#include "svm/trace.h"
 #include "util/alloc.h"
+#include "util/time.h"
 
 struct agent {
     struct sp_device *device; /* NULL: no such agent */
@@ -90,10 +92,22 @@ static void orphan(struct sp_binding *binding)
         sp_binding_take_off(binding);
 }
 
+static void trace_binding(const struct sp_binding *binding, int error)
+{
+    sp_trace_span(SP_TRACE_AGENT(binding->agent), "binding",
+                  error                                    ? "bind part (failed)"
+                  : binding->backing == SP_BACKING_PEER ? "bind part of a peer"
+                                                           : "bind part",
+                  binding->asked_ns, sp_time_ns(), "\"part\":%u,\"start\":\"%p\",\"bytes\":%llu",
+                  binding->part, (void *)binding->start, (unsigned long long)binding->bytes);
+}
+
 /* A part is bound, or cannot be. Those that wait go on, and its peers are bound now. */
 static void part_bound(struct sp_binding *binding, int error)
 {
     struct sp_binding *failed = NULL;
+    if (sp_trace_is_on)
+        trace_binding(binding, error);
     sp_bindings_lock();
     binding->is_ready = true;
     binding->error = error;
@@ -340,6 +354,7 @@ static int create_binding(struct sp_span *span, uint32_t part, uint32_t number,
     binding->part = part;
     binding->agent = number;
     binding->backing = backing;
+    binding->asked_ns = sp_trace_is_on ? sp_time_ns() : 0;
     binding->start = span->start;
     binding->bytes = span->granules * SP_GRANULE_BYTES;
     if (part != SP_ALL_PARTS) {

@@ -107,6 +107,7 @@ struct sp_binding {
     unsigned pins;              /* commands that need it; not evicted meanwhile */
     atomic_uint references;     /* one while it is linked, one for each work under way, and one for each peer */
     struct sp_work bind, unbind;
+    uint64_t asked_ns;          /* parts, with the trace only: when it was asked for */
     /* Parts only. */
     bool is_ready;              /* bound, or `error` says why not */
     bool is_orphan;             /* it is no good any more, and is taken off when no command needs it */

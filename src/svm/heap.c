@@ -14,6 +14,7 @@
 #include "svm/check.h"
 #include "svm/coherence.h"
 #include "svm/heap.h"
+#include "svm/pool.h"
 #include "svm/region.h"
 #include "svm/trace.h"
 #include "svm/watched_map.h"
@@ -368,12 +369,13 @@ static void *alloc_large(struct sp_arena *arena, size_t bytes, uint64_t flags, e
     return span->start;
 }
 
-static void trace_allocation(const void *start, size_t bytes)
+static void trace_allocation(const void *start, size_t bytes, const struct sp_pool *pool)
 {
     char site[256];
     sp_trace_call_site(site, sizeof site);
     sp_trace_instant(SP_TRACE_AGENT(SP_AGENT_HOST), "allocation", "allocation",
-                     "\"region\":\"%p\",\"bytes\":%zu,\"site\":\"%s\"", start, bytes, site);
+                     "\"region\":\"%p\",\"bytes\":%zu,\"parts\":%u,\"site\":\"%s\"", start, bytes,
+                     pool ? pool->count : 0, site);
 }
 
 static void *alloc(struct sp_arena *arena, size_t bytes, size_t alignment, uint64_t flags,
@@ -402,7 +404,7 @@ static void *alloc(struct sp_arena *arena, size_t bytes, size_t alignment, uint6
     if (!start)
         destroy_region(region);
     else if (sp_trace_is_on)
-        trace_allocation(start, bytes);
+        trace_allocation(start, bytes, pool);
     if (sp_check_is_on && region && start)
         sp_check_allocated(region);
     return start;
