@@ -162,13 +162,32 @@ static bool wait_for_copies(struct sp_supply *supply, struct sp_coherence *coher
     bool is_blocked = false;
     uint32_t agent = sp_span_is_at_home(range->region->span) ? SP_AGENT_HOST : range->memory;
     for (struct sp_copy *copy = range->region->copies; copy; copy = copy->next) {
-        bool is_waited_for = for_sources || (sp_copy_must_end_before(copy, coherence) &&
-                                             sp_copy_concerns(copy, agent, range->access));
-        if (!is_waited_for || !overlap(copy->first, copy->end, range))
+        if (!sp_copy_must_end_before(copy, coherence) ||
+            !overlap(copy->first, copy->end, range) ||
+            !(for_sources || sp_copy_concerns(copy, agent, range->access)))
             continue;
         is_blocked = true;
         sp_supply_wait(supply, &copy->waiters, coherence);
     }
+    return is_blocked;
+}
+
+/* Where something must come by way of the host: waits for older content that is still on its way there, which could arrive
+ * after it. */
+static bool wait_for_way(struct sp_supply *supply, struct sp_coherence *coherence,
+                         const struct sp_range_use *range)
+{
+    bool is_blocked = false;
+    uint64_t first = range->first, end = range->end;
+    if (!range->region->copies ||
+        !sp_directory_out_of_reach(&range->region->directory, &first, &end, range->memory, distance,
+                                   NULL))
+        return false;
+    for (struct sp_copy *copy = range->region->copies; copy; copy = copy->next)
+        if (copy->destination == SP_AGENT_HOST && overlap(copy->first, copy->end, range)) {
+            is_blocked = true;
+            sp_supply_wait(supply, &copy->waiters, coherence);
+        }
     return is_blocked;
 }
 
@@ -234,6 +253,8 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
         sp_directory_out_of_reach(&region->directory, &first, &end, range->memory, distance,
                                   range))
         *is_blocked = wait_for_copies(&supply, coherence, range, true);
+    if (!error && !*is_blocked && is_needed && range->memory != SP_AGENT_HOST)
+        *is_blocked = wait_for_way(&supply, coherence, range);
     if (!error && !*is_blocked && is_needed && range->memory != SP_AGENT_HOST)
         error = fetch_to_host(&supply, coherence, range, is_blocked);
     if (!error && !*is_blocked && is_needed)
