@@ -619,6 +619,13 @@ static int get_slot(struct sp_executable *executable, const struct sp_device *ro
     return error == -ENOMEM || !error ? error : -EIO;
 }
 
+/* Whether code for one local size is worth having. On the CPU it is for the loops between barriers;
+ * a GPU is also spared the test for the NDRange's edges, and computes fewer ids (gpu/builtins.c). */
+static bool pays_special_code(const struct sp_device *root, const struct sp_kernel_info *kernel)
+{
+    return (kernel->has_barrier || root->info.is_gpu) && !kernel->reqd_local_size[0];
+}
+
 int sp_executable_code(struct sp_executable *executable, const struct sp_device *root,
                        const struct sp_kernel_info *kernel, const uint64_t local_size[3],
                        struct sp_code_kernel **code, unsigned char **globals)
@@ -628,7 +635,7 @@ int sp_executable_code(struct sp_executable *executable, const struct sp_device 
     if (error)
         return error;
     *code = atomic_load_explicit(&slot->code, memory_order_acquire);
-    if (local_size && kernel->has_barrier && !kernel->reqd_local_size[0]) {
+    if (local_size && pays_special_code(root, kernel)) {
         struct variant *variant = find_variant(slot, local_size);
         struct sp_code_kernel *special =
             variant ? atomic_load_explicit(&variant->code, memory_order_acquire) : NULL;

@@ -31,6 +31,12 @@
 /* On the H200 triad reaches 3342 GB/s with 256, 1257 with 64 and 2892 with 1024 (measured). */
 #define GOOD_ITEMS 256u
 
+/* In planes and volumes groups are blocks of rows: neighbours share what they read, and the rows of a
+ * warp end at about the same time. On the H200 a Mandelbrot set takes 36 us with 32 x 4, 37 us with
+ * 32 x 8 and with 256 x 1 (measured). */
+#define GOOD_PLANE_ITEMS 128u
+#define GOOD_ROWS 4u
+
 struct addresses {
     char text[SP_MAX_CLIENT_DEVICES][MAX_ADDRESS];
     unsigned count;
@@ -177,7 +183,9 @@ static uint64_t good_divisor(uint64_t size, uint64_t limit, uint64_t multiple)
 void sp_cuda_suggest_local_size(const struct sp_device *device, const struct sp_kernel_info *info,
                                 const struct sp_ndrange *range, uint64_t local_size[3])
 {
-    uint64_t left = GOOD_ITEMS;
+    bool is_plane = range->work_dim > 1 && range->global_size[1] > 1;
+    uint64_t left = is_plane ? GOOD_PLANE_ITEMS : GOOD_ITEMS;
+    uint64_t row = is_plane ? left / good_divisor(range->global_size[1], GOOD_ROWS, 1) : left;
     local_size[0] = local_size[1] = local_size[2] = 1;
     if (info && info->reqd_local_size[0]) {
         for (unsigned d = 0; d < 3; d++)
@@ -186,8 +194,9 @@ void sp_cuda_suggest_local_size(const struct sp_device *device, const struct sp_
     }
     /* Every dimension must be divided evenly: a kernel may rely on it. */
     for (unsigned d = 0; d < range->work_dim && left > 1; d++) {
+        uint64_t most = d == 0 ? row : left;
         uint64_t limit =
-            left < device->info.max_item_sizes[d] ? left : device->info.max_item_sizes[d];
+            most < device->info.max_item_sizes[d] ? most : device->info.max_item_sizes[d];
         uint64_t multiple = d == 0 ? device->info.preferred_multiple : 1;
         local_size[d] = good_divisor(range->global_size[d], limit, multiple);
         left /= local_size[d];

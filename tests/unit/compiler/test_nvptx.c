@@ -183,6 +183,21 @@ static void takes_the_benchmark(void **state)
     free(source);
 }
 
+/* A difference of squares shares its products with their sum. */
+static void keeps_products_whole(void **state)
+{
+    (void)state;
+    char *ptx = compile("__kernel void k(__global float *out, float x, float y, float z)\n"
+                        "{\n"
+                        "    out[0] = x * x - y * y;\n"
+                        "    out[1] = x * x + y * y;\n"
+                        "    out[2] = z - -x * -y;\n"
+                        "}\n");
+    assert_int_equal(count(ptx, "mul.rn.f32"), 1);
+    assert_int_equal(count(ptx, "fma.rn.f32"), 3);
+    free(ptx);
+}
+
 /* A kernel that calls a function which returns something, and stores that. */
 static void add_caller(LLVMModuleRef module, LLVMValueRef function)
 {
@@ -886,6 +901,7 @@ int main(void)
         cmocka_unit_test(refuses_other_targets),
         cmocka_unit_test(takes_hard_kernels),
         cmocka_unit_test(takes_the_benchmark),
+        cmocka_unit_test(keeps_products_whole),
         cmocka_unit_test(takes_math),
         cmocka_unit_test(takes_integer),
         cmocka_unit_test(takes_float),

@@ -9,6 +9,7 @@
 #include "compiler/cc/gpu/builtins.h"
 #include "compiler/cc/gpu/entry.h"
 #include "compiler/cc/gpu/machine.h"
+#include "compiler/cc/gpu/negations.h"
 #include "compiler/cc/gpu/nulls.h"
 #include "compiler/cc/gpu/places.h"
 #include "compiler/cc/gpu/precision.h"
@@ -325,7 +326,10 @@ static enum sp_cc_status generate(struct work *work, struct sp_cc_text *image,
         status = link_library(work);
     if (status != SP_CC_OK)
         return status;
-    if (!inline_all(work, false, log) || !run(work, MERGING, log) || !inline_all(work, true, log))
+    if (!inline_all(work, false, log))
+        return SP_CC_INTERNAL;
+    sp_gpu_negate_products(work->module);
+    if (!run(work, MERGING, log) || !inline_all(work, true, log))
         return SP_CC_INTERNAL;
     for (size_t i = 0; i < work->num_kernels; i++) /* what the library asks for */
         sp_gpu_replace_builtins(work->module, &work->entries[i]);
