@@ -1,5 +1,5 @@
-/* See negations.h. LLVM moves the negation of a product into a factor: x * x - y * y has y * -y, and
- * where y * y is needed as well both are computed. A GPU negates an operand of any addition for
+/* See negations.h. LLVM moves the negation of a product into a factor: x * x - y * y has y * -y,
+ * and where y * y is needed as well both are computed. A GPU negates an operand of any addition for
  * nothing, so the product is worth more whole: one of the twelve instructions of the loop of a
  * Mandelbrot set is such a product, and another one the copy that it needs of y. */
 #include "compiler/cc/gpu/negations.h"
