@@ -7,6 +7,10 @@
 
 #define REPEATS 9
 
+/* A repetition lasts about this long at most, whatever the calls cost: some platforms take 1 ms for
+ * what takes others 0.3 us. */
+#define REPEAT_SECONDS 0.2
+
 /* Resident memory of this process in MiB, from /proc/self/status. */
 static double resident_mib(void)
 {
@@ -145,42 +149,77 @@ static void launch_rows(struct bench *bench)
     clReleaseKernel(kernel);
 }
 
+/* How many of `count` calls are made in one repetition, where one takes `seconds`. */
+static int affordable(int count, double seconds)
+{
+    double fit = REPEAT_SECONDS / (seconds > 1e-9 ? seconds : 1e-9);
+    return fit >= count ? count : fit < 1 ? 1 : (int)fit;
+}
+
+/* NULL where the platform refuses, which costs it the row and nothing else. */
+static void *allocate_for(struct bench *bench, const char *name, size_t bytes)
+{
+    void *pointer = clSVMAlloc(bench->context, CL_MEM_READ_WRITE, bytes, 0);
+    if (!pointer)
+        fprintf(stderr, "samepage-bench: no row '%s': clSVMAlloc gave NULL for %zu bytes\n", name,
+                bytes);
+    return pointer;
+}
+
+/* The time of `count` allocations; below zero where one was refused. */
+static double time_allocations(struct bench *bench, const char *name, size_t bytes, int count)
+{
+    double start = bench_seconds();
+    for (int i = 0; i < count; i++) {
+        void *pointer = allocate_for(bench, name, bytes);
+        if (!pointer)
+            return -1;
+        clSVMFree(bench->context, pointer);
+    }
+    return bench_seconds() - start;
+}
+
 static void alloc_row(struct bench *bench, const char *name, size_t bytes, int count)
 {
     double times[REPEATS];
+    double first = time_allocations(bench, name, bytes, 1);
+    if (first < 0)
+        return;
+    count = affordable(count, first);
     for (int r = 0; r < REPEATS; r++) {
-        double start = bench_seconds();
-        for (int i = 0; i < count; i++) {
-            void *pointer = clSVMAlloc(bench->context, CL_MEM_READ_WRITE, bytes, 0);
-            if (!pointer)
-                bench_fail("clSVMAlloc gave NULL", 0);
-            clSVMFree(bench->context, pointer);
-        }
-        times[r] = (bench_seconds() - start) / count * 1e6;
+        double seconds = time_allocations(bench, name, bytes, count);
+        if (seconds < 0)
+            return;
+        times[r] = seconds / count * 1e6;
     }
     bench_row(name, bench_median(times, REPEATS), "us-");
+}
+
+/* The time of mapping to read and write, writing one byte, and unmapping, `count` times. */
+static double time_maps(struct bench *bench, unsigned char *pointer, size_t bytes, int count)
+{
+    double start = bench_seconds();
+    for (int i = 0; i < count; i++) {
+        bench_must(clEnqueueSVMMap(bench->queue, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, pointer,
+                                   bytes, 0, NULL, NULL),
+                   "clEnqueueSVMMap");
+        pointer[0] = (unsigned char)i;
+        bench_must(clEnqueueSVMUnmap(bench->queue, pointer, 0, NULL, NULL), "clEnqueueSVMUnmap");
+    }
+    bench_must(clFinish(bench->queue), "clFinish");
+    return bench_seconds() - start;
 }
 
 static void map_row(struct bench *bench, const char *name, size_t bytes, int count)
 {
     double times[REPEATS];
-    unsigned char *pointer = clSVMAlloc(bench->context, CL_MEM_READ_WRITE, bytes, 0);
+    unsigned char *pointer = allocate_for(bench, name, bytes);
     if (!pointer)
-        bench_fail("clSVMAlloc gave NULL", 0);
-    for (int r = -1; r < REPEATS; r++) {
-        double start = bench_seconds();
-        for (int i = 0; i < count; i++) {
-            bench_must(clEnqueueSVMMap(bench->queue, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, pointer,
-                                       bytes, 0, NULL, NULL),
-                       "clEnqueueSVMMap");
-            pointer[0] = (unsigned char)i;
-            bench_must(clEnqueueSVMUnmap(bench->queue, pointer, 0, NULL, NULL),
-                       "clEnqueueSVMUnmap");
-        }
-        bench_must(clFinish(bench->queue), "clFinish");
-        if (r >= 0) /* the first touch of the pages does not count */
-            times[r] = (bench_seconds() - start) / count * 1e6;
-    }
+        return;
+    time_maps(bench, pointer, bytes, 1); /* the first touch of the pages does not count */
+    count = affordable(count, time_maps(bench, pointer, bytes, 1));
+    for (int r = 0; r < REPEATS; r++)
+        times[r] = time_maps(bench, pointer, bytes, count) / count * 1e6;
     bench_row(name, bench_median(times, REPEATS), "us-");
     clSVMFree(bench->context, pointer);
 }
@@ -189,11 +228,14 @@ static void copy_rows(struct bench *bench)
 {
     const size_t bytes = (size_t)256 << 20;
     double times[REPEATS];
-    unsigned char *a = clSVMAlloc(bench->context, CL_MEM_READ_WRITE, bytes, 0);
-    unsigned char *b = clSVMAlloc(bench->context, CL_MEM_READ_WRITE, bytes, 0);
+    unsigned char *a = allocate_for(bench, "fill 256 MiB", bytes);
+    unsigned char *b = allocate_for(bench, "copy 256 MiB", bytes);
     cl_uint pattern = 0x01020304;
-    if (!a || !b)
-        bench_fail("clSVMAlloc gave NULL", 0);
+    if (!a || !b) {
+        clSVMFree(bench->context, a);
+        clSVMFree(bench->context, b);
+        return;
+    }
     for (int r = -1; r < REPEATS; r++) {
         double start = bench_seconds();
         bench_must(clEnqueueSVMMemFill(bench->queue, a, &pattern, sizeof pattern, bytes, 0, NULL,

@@ -148,6 +148,7 @@ static bool run_process(int column, const char *mode, const struct options *opti
             setenv("OMP_WAIT_POLICY", "passive", 1);
         if (table.columns[column].kind != BENCH_C)
             setenv("OCL_ICD_VENDORS", table.columns[column].vendor_file, 1);
+        unsetenv("OCL_ICD_FILENAMES"); /* would put other platforms in front of the column's */
         if (!strcmp(mode, "--devices"))
             setenv("SAMEPAGE_DEVICES", "cpu,virtual:2,mem=1G", 1);
         execl("/proc/self/exe", "samepage-bench", mode, options->cpu_time ? "cpu" : "clock",
