@@ -198,6 +198,59 @@ static void keeps_products_whole(void **state)
     free(ptx);
 }
 
+/* Two groups at once: what both read is asked for before anything is written. */
+static void pairs_groups(void **state)
+{
+    (void)state;
+    static const uint64_t local[3] = {256, 1, 1};
+    const char *source = "__kernel void k(__global float *a, __global const float *b)\n"
+                         "{\n"
+                         "    size_t i = get_global_id(0);\n"
+                         "    a[i] += 3 * b[i] / 7;\n"
+                         "}\n";
+    char *any = compile(source), *ptx = compile_with(source, local, version_3);
+    assert_has_not(any, SP_GPU_PAIR_SYMBOL_PREFIX);
+    const char *pair = strstr(ptx, ".entry " SP_GPU_PAIR_SYMBOL_PREFIX "k(");
+    assert_non_null(pair);
+    assert_has(pair, ".reqntid 256, 1, 1");
+    assert_int_equal(count(pair, "ld.global.f32"), 4);
+    assert_int_equal(count(pair, "st.global.f32"), 2);
+    assert_int_equal(count(strstr(pair, "st.global.f32"), "ld.global.f32"), 0);
+    assert_has(ptx, ".entry " SP_GPU_KERNEL_SYMBOL_PREFIX "k(");
+    free(any);
+    free(ptx);
+}
+
+/* Kernels whose groups may meet, or whose work-items are not all alike, have no pair. */
+static void pairs_only_what_may_be(void **state)
+{
+    (void)state;
+    static const uint64_t local[3] = {64, 1, 1};
+    static const char *const bodies[] = {
+        "l[get_local_id(0)] = a[i]; barrier(CLK_LOCAL_MEM_FENCE); a[i] = l[0];",
+        "l[get_local_id(0)] = a[i]; a[i] = l[get_local_id(0)] + 1;",
+        "atomic_inc(a + i);",
+        "a[i] = atomic_add(a, 1) + a[i + 1];",
+        "if (a[i]) b[i] = 1;",
+        "b[i] = ((volatile __global int *)a)[i];",
+        "b[i] = a[i]; mem_fence(CLK_GLOBAL_MEM_FENCE); b[i + 1] = a[i + 1];",
+        "b[i] = printf(\"%d\", a[i]);",
+        "int p[9]; p[a[i] & 7] = 1; p[a[i + 1] & 7] = 2; b[i] = p[a[i + 2] & 7];",
+        "b[i] = 1;",
+    };
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+        struct sp_cc_text source = {0};
+        sp_cc_text_format(&source,
+                          "__kernel void k(__global int *a, __global int *b, __local int *l)\n"
+                          "{ size_t i = get_global_id(0); %s }\n",
+                          bodies[i]);
+        char *ptx = compile_with(source.bytes, local, version_3);
+        assert_has_not(ptx, SP_GPU_PAIR_SYMBOL_PREFIX);
+        free(ptx);
+        sp_cc_text_finish(&source);
+    }
+}
+
 /* A kernel that calls a function which returns something, and stores that. */
 static void add_caller(LLVMModuleRef module, LLVMValueRef function)
 {
@@ -902,6 +955,8 @@ int main(void)
         cmocka_unit_test(takes_hard_kernels),
         cmocka_unit_test(takes_the_benchmark),
         cmocka_unit_test(keeps_products_whole),
+        cmocka_unit_test(pairs_groups),
+        cmocka_unit_test(pairs_only_what_may_be),
         cmocka_unit_test(takes_math),
         cmocka_unit_test(takes_integer),
         cmocka_unit_test(takes_float),

@@ -20,7 +20,7 @@ static char folder[] = "/tmp/samepage-cuda-XXXXXX";
 
 static const char code_text[] =
     ".entry sp_kernel_add .entry sp_kernel_fault .entry sp_kernel_local .entry sp_kernel_groups "
-    ".entry sp_kernel_print .entry sp_kernel_unit .entry sp_globals_init";
+    ".entry sp_kernel_print .entry sp_kernel_unit .entry sp_globals_init .entry sp_pair_groups";
 
 static struct sp_arg_info add_args[] = {
     {.kind = SP_ARG_GLOBAL, .size = 8, .align = 8, .offset = 0},
@@ -167,10 +167,10 @@ static void suggests_local_sizes(void **state)
     static const struct {
         uint64_t global[3], local[3];
     } cases[] = {
-        {{1 << 20, 1, 1}, {256, 1, 1}}, {{96, 1, 1}, {96, 1, 1}},  {{640, 1, 1}, {160, 1, 1}},
-        {{48, 32, 1}, {24, 4, 1}},      {{7919, 1, 1}, {1, 1, 1}}, {{2, 2, 512}, {2, 2, 32}},
-        {{300, 1, 1}, {150, 1, 1}},     {{1024, 768, 1}, {32, 4, 1}}, {{64, 64, 64}, {32, 4, 1}},
-        {{16, 64, 1}, {16, 8, 1}},      {{1024, 3, 1}, {32, 3, 1}},
+        {{1 << 20, 1, 1}, {256, 1, 1}}, {{96, 1, 1}, {96, 1, 1}},     {{640, 1, 1}, {160, 1, 1}},
+        {{48, 32, 1}, {24, 8, 1}},      {{7919, 1, 1}, {1, 1, 1}},    {{2, 2, 512}, {2, 2, 64}},
+        {{300, 1, 1}, {150, 1, 1}},     {{1024, 768, 1}, {32, 8, 1}}, {{64, 64, 64}, {32, 8, 1}},
+        {{16, 64, 1}, {16, 16, 1}},     {{1024, 3, 1}, {64, 3, 1}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct sp_ndrange range = {.work_dim = 3};
@@ -495,6 +495,29 @@ static void large_ranges_are_several_launches(void **state)
     assert_int_equal(unbind(first, at, GRANULE), 0);
 }
 
+/* Blocks of two groups, where there are many groups, and an even number of them. */
+static void pairs_groups(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t groups;
+        uint64_t seen; /* blocks, or group 0 first */
+    } cases[] = {{1024, 512}, {512, 256}, {1025, 0}, {510, 0}, {2, 0}};
+    unsigned char *at = host_pages(150, 1);
+    uint64_t args[1] = {(uintptr_t)at};
+    const uint64_t *seen = (const uint64_t *)at;
+    struct gated gated;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        memset(at, 0, 64);
+        assert_int_equal(bind(first, at, GRANULE, true), 0);
+        set_launch("groups", 4 * cases[i].groups, 4, args, &gated);
+        assert_int_equal(run_work(first, &gated), 0);
+        assert_int_equal(seen[0], 1);
+        assert_int_equal(seen[1], cases[i].seen);
+        assert_int_equal(unbind(first, at, GRANULE), 0);
+    }
+}
+
 /* Of many kernels under way, too. */
 static void prints(void **state)
 {
@@ -815,6 +838,7 @@ int main(void)
         cmocka_unit_test(kernels_run),
         cmocka_unit_test(local_arguments_have_places),
         cmocka_unit_test(large_ranges_are_several_launches),
+        cmocka_unit_test(pairs_groups),
         cmocka_unit_test(prints),
         cmocka_unit_test(many_works_keep_their_order),
         cmocka_unit_test(wrong_code_is_refused),

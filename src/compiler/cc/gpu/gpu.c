@@ -11,6 +11,7 @@
 #include "compiler/cc/gpu/machine.h"
 #include "compiler/cc/gpu/negations.h"
 #include "compiler/cc/gpu/nulls.h"
+#include "compiler/cc/gpu/pairs.h"
 #include "compiler/cc/gpu/places.h"
 #include "compiler/cc/gpu/precision.h"
 #include "compiler/cc/gpu/spaces.h"
@@ -340,7 +341,7 @@ static enum sp_cc_status generate(struct work *work, struct sp_cc_text *image,
         return SP_CC_INTERNAL;
     if (!run(work, work->optimise ? "default<O3>" : "default<O1>", log) || has_undefined(work, log))
         return SP_CC_INTERNAL;
-    bool flush = has_option(work, "-cl-denorms-are-zero");
+    bool flush = has_option(work, "-cl-denorms-are-zero"), has_pairs = false;
     for (size_t i = 0; i < work->num_kernels; i++) {
         sp_gpu_relax_divisions(work->module, work->entries[i].function, flush);
         sp_gpu_split_unaligned(work->module, work->entries[i].function);
@@ -348,7 +349,12 @@ static enum sp_cc_status generate(struct work *work, struct sp_cc_text *image,
         if (flush)
             add_string_attribute(work, work->entries[i].function, "denormal-fp-math-f32",
                                  "preserve-sign,preserve-sign");
+        if (work->optimise)
+            has_pairs |=
+                sp_gpu_add_pair(work->module, &work->entries[i], work->infos[i].name);
     }
+    if (has_pairs && !run(work, MERGING, log))
+        return SP_CC_INTERNAL;
     sp_ir_dump(work->module, "gpu-optimised");
     return emit(work, image, log);
 }

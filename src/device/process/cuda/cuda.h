@@ -27,6 +27,7 @@ struct sp_cuda_device {
     CUcontext context;
     int num_devices; /* that this process sees */
     uint32_t max_local_bytes;
+    uint32_t num_units; /* multiprocessors */
     struct sp_backend_setup setup;
 };
 

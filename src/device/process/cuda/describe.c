@@ -87,6 +87,7 @@ int sp_cuda_describe(struct sp_device_description *description)
              minor);
     description->vendor_id = NVIDIA_VENDOR_ID;
     description->compute_units = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    sp_cuda_device.num_units = description->compute_units;
     description->clock_mhz = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1000;
     description->max_work_group_size =
         (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);

@@ -23,8 +23,13 @@
 
 #define LOG_BYTES 4096u
 
+/* Two groups for each block (gpu_abi.h) from so many blocks for each multiprocessor on: with fewer
+ * all fit at once or nearly so, and more of them share the work more evenly. */
+#define PAIRED_BLOCKS_PER_UNIT 64u
+
 struct cuda_kernel {
     CUfunction function;
+    CUfunction pair; /* NULL: there is none */
     const struct sp_kernel_info *info;
     uint32_t static_local_bytes; /* as the driver says */
     bool is_allowed;             /* more than PLAIN_LOCAL_BYTES */
@@ -69,6 +74,9 @@ static int find_kernels(struct cuda_code *code, const struct sp_program_info *in
             sp_cuda.FuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, kernel->function))
             return -ENOEXEC;
         kernel->static_local_bytes = (uint32_t)bytes;
+        snprintf(symbol, sizeof symbol, SP_GPU_PAIR_SYMBOL_PREFIX "%s", codes[i].name);
+        if (sp_cuda.ModuleGetFunction(&kernel->pair, code->module, symbol))
+            kernel->pair = NULL; /* most have none */
     }
     return 0;
 }
@@ -202,6 +210,24 @@ static uint32_t part(uint32_t groups, uint32_t first, uint32_t limit)
     return groups - first < limit ? groups - first : limit;
 }
 
+/* Whether the pair of a kernel serves an NDRange. */
+static bool is_paired(const struct cuda_kernel *kernel, const struct sp_gpu_launch *launch)
+{
+    const uint32_t *groups = launch->num_groups;
+    return kernel->pair && groups[0] % 2 == 0 && groups[0] <= MAX_GRID_X &&
+           groups[1] <= MAX_GRID_YZ && groups[2] <= MAX_GRID_YZ &&
+           (uint64_t)groups[0] * groups[1] * groups[2] / 2 >=
+               (uint64_t)PAIRED_BLOCKS_PER_UNIT * sp_cuda_device.num_units;
+}
+
+static int launch_pairs(const struct cuda_kernel *kernel, const struct sp_gpu_launch *launch,
+                        uint32_t local_bytes, const void *block, size_t bytes)
+{
+    const uint32_t grid[3] = {launch->num_groups[0] / 2, launch->num_groups[1],
+                              launch->num_groups[2]};
+    return sp_cuda_launch_block(kernel->pair, grid, launch->local_size, local_bytes, block, bytes);
+}
+
 /* As many launches as the grid's limits ask for. */
 static int launch_parts(CUfunction function, struct sp_gpu_launch *launch, uint32_t local_bytes,
                         const void *block, size_t bytes)
@@ -249,6 +275,8 @@ int sp_cuda_launch(const struct sp_command *command, void *loaded)
     launch->print_buffer = sp_cuda_print_buffer();
     if (command->flags & SP_COMMAND_ATOMICS)
         sp_cuda_unit_describe(launch);
+    if (is_paired(kernel, launch))
+        return launch_pairs(kernel, launch, local_bytes, block, bytes);
     return launch_parts(kernel->function, launch, local_bytes, block, bytes);
 }
 

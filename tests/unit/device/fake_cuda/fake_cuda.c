@@ -752,6 +752,10 @@ ENTRY(cuLaunchKernel, CUfunction function, unsigned grid_x, unsigned grid_y, uns
         uint64_t *to;
         memcpy(&to, block, 8);
         to[1 + to[0]++] = launch->group_first[0] + ((uint64_t)launch->group_first[1] << 32);
+    } else if (!strcmp(name, "sp_pair_groups")) { /* the same; blocks in the place of groups */
+        uint64_t *to;
+        memcpy(&to, block, 8);
+        to[1 + to[0]++] = grid_x;
     } else if (!strcmp(name, "sp_kernel_print")) {
         print(launch);
     } else if (!strcmp(name, "sp_globals_init")) {
