@@ -14,6 +14,7 @@
 #include "compiler/cc/workgroup/emit.h"
 #include "compiler/cc/workgroup/metadata.h"
 #include "compiler/cc/workgroup/prepare.h"
+#include "compiler/cc/workgroup/unroll.h"
 #include "compiler/cpu_abi.h"
 
 #include <llvm-c/Target.h>
@@ -224,6 +225,8 @@ static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *resu
     LLVMMetadataRef group = sp_wg_access_group(LLVMGetModuleContext(work->module));
     keep_wanted(work);
     set_target(work);
+    if (work->optimise && sp_cc_passes_failed(sp_wg_unroll(work->module, work->machine), log))
+        return SP_CC_INTERNAL;
     if (sp_cc_passes_failed(sp_wg_prepare(work->module, work->machine), log))
         return SP_CC_INTERNAL;
     sp_ir_dump(work->module, "prepared");

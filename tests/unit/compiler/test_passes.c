@@ -6,6 +6,7 @@
 #include "compiler/cc/workgroup/masked.h"
 #include "compiler/cc/workgroup/prepare.h"
 #include "compiler/cc/workgroup/regions.h"
+#include "compiler/cc/workgroup/unroll.h"
 #include "compiler/kernel_info.h"
 
 #include <setjmp.h>
@@ -303,6 +304,71 @@ static void test_a_waiting_place_follows_a_divergent_barrier(void **state)
 }
 
 /* A division that some work-items skip, and one of a loop, are known; the rest are left alone. */
+/* Loops of @k after unrolling: `turns` of them, in which `handed_on` of three variables become the
+ * next one's value. */
+static uint32_t loops_left(const char *turns, unsigned handed_on, const char *end_of_turn)
+{
+    struct parsed parsed;
+    struct sp_wg_graph graph;
+    struct sp_cc_text text = {0};
+    sp_cc_text_format(&text,
+                      "define void @k(ptr addrspace(1) %%p, i32 %%n) {\n"
+                      "entry:\n  br label %%head\n"
+                      "head:\n"
+                      "  %%i = phi i32 [ 0, %%entry ], [ %%next, %%body ]\n"
+                      "  %%a = phi i32 [ 1, %%entry ], [ %%sum, %%body ]\n"
+                      "  %%b = phi i32 [ 2, %%entry ], [ %s, %%body ]\n"
+                      "  %%c = phi i32 [ 3, %%entry ], [ %s, %%body ]\n"
+                      "  %%d = phi i32 [ 4, %%entry ], [ %s, %%body ]\n"
+                      "  %%more = icmp ult i32 %%i, %s\n"
+                      "  br i1 %%more, label %%body, label %%end\n"
+                      "body:\n"
+                      "  %%word = getelementptr i32, ptr addrspace(1) %%p, i32 %%i\n"
+                      "  %%x = load i32, ptr addrspace(1) %%word\n"
+                      "  %%y = xor i32 %%x, %%d\n"
+                      "  %%sum = add i32 %%y, %%c\n"
+                      "  %%next = add i32 %%i, 1\n"
+                      "%s"
+                      "  br label %%head\n"
+                      "end:\n  store i32 %%a, ptr addrspace(1) %%p\n  ret void\n}\n",
+                      handed_on > 0 ? "%a" : "%sum", handed_on > 1 ? "%b" : "%x",
+                      handed_on > 2 ? "%c" : "%y", turns, end_of_turn);
+    parse(&parsed, text.bytes);
+    assert_null(sp_wg_unroll(parsed.module, NULL));
+    assert_false(sp_cc_module_is_broken(parsed.module, "after unrolling", &parsed.log));
+    sp_wg_graph_init(&graph, parsed.function);
+    uint32_t loops = graph.num_loops;
+    unsigned kind = LLVMGetMDKindIDInContext(parsed.context, "llvm.loop", 9);
+    for (uint32_t b = 0; b < graph.num_blocks; b++) /* no wish is left for later passes */
+        assert_null(LLVMGetMetadata(LLVMGetBasicBlockTerminator(graph.blocks[b]), kind));
+    sp_wg_graph_finish(&graph);
+    discard(&parsed);
+    sp_cc_text_finish(&text);
+    return loops;
+}
+
+static void test_rounds_are_unrolled(void **state)
+{
+    (void)state;
+    assert_int_equal(loops_left("64", 3, ""), 0);
+    assert_int_equal(loops_left("64", 2, ""), 1);     /* a rolling window, no rotation */
+    assert_int_equal(loops_left("%n", 3, ""), 1);     /* nobody knows how often */
+    assert_int_equal(loops_left("100000", 3, ""), 1); /* too much code */
+    assert_int_equal(loops_left("64", 3, "  call void @__sp_barrier()\n"), 1);
+}
+
+static void test_unrolling_leaves_switches_alone(void **state)
+{
+    struct parsed parsed;
+    (void)state;
+    parse(&parsed, "define void @k(i32 %a) {\n"
+                   "entry:\n  switch i32 %a, label %x [ i32 1, label %y\n i32 2, label %z ]\n"
+                   "x:\n  ret void\ny:\n  ret void\nz:\n  ret void\n}\n");
+    assert_null(sp_wg_unroll(parsed.module, NULL));
+    assert_false(sp_cc_module_is_broken(parsed.module, "after unrolling", &parsed.log));
+    discard(&parsed);
+}
+
 static void test_skipped_divisions_vary(void **state)
 {
     struct parsed parsed;
@@ -517,6 +583,8 @@ int main(void)
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_a_loop_of_few_is_not_cut),
         cmocka_unit_test(test_a_waiting_place_follows_a_divergent_barrier),
+        cmocka_unit_test(test_rounds_are_unrolled),
+        cmocka_unit_test(test_unrolling_leaves_switches_alone),
         cmocka_unit_test(test_skipped_divisions_vary),
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_effects_of_instructions),

@@ -99,3 +99,9 @@ void sp_wg_mark_plain_loop(LLVMContextRef context, LLVMValueRef latch)
     };
     set_loop(context, latch, parts, 3);
 }
+
+void sp_wg_mark_unrolled_loop(LLVMContextRef context, LLVMValueRef latch)
+{
+    LLVMMetadataRef parts[2] = {NULL, flag(context, "llvm.loop.unroll.full")};
+    set_loop(context, latch, parts, 2);
+}

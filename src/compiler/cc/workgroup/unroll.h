@@ -1,0 +1,11 @@
+/* Unrolls the loops in which values are handed from variable to variable. */
+#ifndef SP_COMPILER_CC_WORKGROUP_UNROLL_H
+#define SP_COMPILER_CC_WORKGROUP_UNROLL_H
+
+#include <llvm-c/TargetMachine.h>
+
+/* Unrolls such loops of the module's functions wholly, and cleans up where it found any. Before
+ * sp_wg_prepare. A message on failure, to be freed, else NULL. */
+char *sp_wg_unroll(LLVMModuleRef module, LLVMTargetMachineRef machine);
+
+#endif
