@@ -1003,3 +1003,34 @@ KERNEL(uniform_loop_of_divergent_loops)
     out[GID * 4] = r;
     out[GID * 4 + 1] = (int)u;
 }
+
+/* Rounds of a hash, which are unrolled wholly. */
+KERNEL(rounds)
+{
+    uint w[16], a = n, b = 2, c = (uint)LID, d = 4;
+    for (uint i = 0; i < 16; i++)
+        w[i] = (uint)in[(GID + i) & 31] * (i + 1);
+    for (uint i = 0; i < 48; i++) {
+        if (i >= 16)
+            w[i & 15] += rotate(w[(i + 1) & 15], 7u) ^ w[(i + 9) & 15];
+        uint next = d + rotate(a, 5u) + (b ^ (c & a)) + w[i & 15] + i;
+        d = c;
+        c = b;
+        b = rotate(a, 30u);
+        a = next;
+    }
+    uint x = a, y = b, z = c, t = (uint)in[GID & 15]; /* and with an end for each work-item */
+    for (uint i = 0; i < 20; i++) {
+        uint next = x * 3 + t;
+        if (next % 11 == n)
+            break;
+        t = z;
+        z = y;
+        y = x;
+        x = next;
+    }
+    out[GID * 4] = (int)a;
+    out[GID * 4 + 1] = (int)(b + c * 3);
+    out[GID * 4 + 2] = (int)(d ^ t);
+    out[GID * 4 + 3] = (int)(x + y * 5 + z * 7);
+}
