@@ -1016,7 +1016,7 @@ KERNEL(rounds)
         uint next = d + rotate(a, 5u) + (b ^ (c & a)) + w[i & 15] + i;
         d = c;
         c = b;
-        b = rotate(a, 30u);
+        b = a;
         a = next;
     }
     uint x = a, y = b, z = c, t = (uint)in[GID & 15]; /* and with an end for each work-item */
