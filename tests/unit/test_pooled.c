@@ -496,7 +496,8 @@ struct toy {
 struct player {
     struct sp_arena *arena;
     struct toy toys[3];
-    unsigned seed, done;
+    unsigned seed;
+    atomic_uint done; /* steps */
 };
 
 static void set_known(const struct toy *toy, size_t first, size_t count, bool known)
@@ -514,7 +515,7 @@ static void play_once(struct player *player)
     uint32_t agent = (unsigned)rand_r(&player->seed) % (DEVICES + 1);
     enum sp_access access = accesses[(unsigned)rand_r(&player->seed) % 3];
     struct use use = {.start = toy->start + first * SP_GRANULE_BYTES, .granules = count,
-                      .value = (uint64_t)player->done * 1000};
+                      .value = (uint64_t)atomic_load(&player->done) * 1000};
     bool was_known[POOLED];
     for (size_t i = 0; i < count; i++)
         was_known[i] = atomic_load(&is_known[granule_of(use.start) + i]);
@@ -544,7 +545,7 @@ static void *play(void *argument)
         toy->start = i ? new_region(player->arena, 2) : new_pooled(player->arena);
         set_known(toy, 0, toy->granules, false);
     }
-    for (; player->done < STEPS && !faults; player->done++)
+    for (; atomic_load(&player->done) < STEPS && !faults; atomic_fetch_add(&player->done, 1))
         play_once(player);
     return NULL;
 }
@@ -566,7 +567,7 @@ static void random_uses(void **state)
     }
     for (; deaths < DEATHS && !faults; deaths++) {
         unsigned target = (deaths + 1) * STEPS / (DEATHS + 1);
-        while (players[deaths % PLAYERS].done < target && !faults)
+        while (atomic_load(&players[deaths % PLAYERS].done) < target && !faults)
             sched_yield();
         die(&fakes[(unsigned)rand_r(&seed) % MEMBERS]);
     }
