@@ -135,6 +135,17 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&pool.lock);
 }
 
+/* Code for a local size is wanted by what runs now; the other kernels of its program may never be
+ * asked for. */
+static void list_prepend(struct unit *unit)
+{
+    unit->previous = NULL;
+    unit->next = pool.first;
+    *(pool.first ? &pool.first->previous : &pool.last) = unit;
+    pool.first = unit;
+    unit->is_listed = true;
+}
+
 static void list_append(struct unit *unit)
 {
     unit->previous = pool.last;
@@ -303,7 +314,10 @@ static void submit(struct unit *unit)
     if (!pool.has_atfork)
         pool.has_atfork =
             pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
-    list_append(unit);
+    if (unit->variant)
+        list_prepend(unit);
+    else
+        list_append(unit);
     if (pool.num_threads < pool.max_threads && !sp_alloc_may_fail() &&
         sp_thread_start_detached(pool_thread, NULL, THREAD_STACK_BYTES) == 0)
         pool.num_threads++;
@@ -538,8 +552,8 @@ static int get_globals(struct sp_executable *executable, unsigned root, struct s
     *globals = atomic_load_explicit(&executable->globals[root], memory_order_relaxed);
     if (!*globals) {
         size_t bytes = executable->program.info->globals_bytes;
-        *globals = sp_arena_alloc(executable->context->arena, bytes, 0, SP_REGION_IS_BUFFER,
-                                  SP_PATH_HOME);
+        *globals =
+            sp_arena_alloc(executable->context->arena, bytes, 0, SP_REGION_IS_BUFFER, SP_PATH_HOME);
         if (*globals) {
             memset(*globals, 0, bytes);
             /* A device with memory of its own initialises them there, so it must reach them. */
@@ -619,11 +633,13 @@ static int get_slot(struct sp_executable *executable, const struct sp_device *ro
     return error == -ENOMEM || !error ? error : -EIO;
 }
 
-/* Whether code for one local size is worth having. On the CPU it is for the loops between barriers;
- * a GPU is also spared the test for the NDRange's edges, and computes fewer ids (gpu/builtins.c). */
+/* Whether code for one local size is worth having. On the CPU it is for the loops between barriers,
+ * and for private arrays that become registers where loops over them are unrolled (special.c); a
+ * GPU is also spared the test for the NDRange's edges, and computes fewer ids (gpu/builtins.c). */
 static bool pays_special_code(const struct sp_device *root, const struct sp_kernel_info *kernel)
 {
-    return (kernel->has_barrier || root->info.is_gpu) && !kernel->reqd_local_size[0];
+    return (kernel->has_barrier || kernel->loops_over_private || root->info.is_gpu) &&
+           !kernel->reqd_local_size[0];
 }
 
 int sp_executable_code(struct sp_executable *executable, const struct sp_device *root,

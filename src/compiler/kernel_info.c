@@ -62,7 +62,8 @@ static void put_kernel(const struct sp_kernel_info *kernel, struct sp_wire_write
     sp_wire_put_u32(writer, (kernel->has_barrier ? 1u : 0) | (kernel->uses_globals ? 2u : 0) |
                                 (kernel->follows_pointers ? 4u : 0) |
                                 (kernel->writes_followed ? 8u : 0) |
-                                (kernel->has_shared_atomics ? 16u : 0));
+                                (kernel->has_shared_atomics ? 16u : 0) |
+                                (kernel->loops_over_private ? 32u : 0));
 }
 
 void sp_program_info_encode(const struct sp_program_info *info, struct sp_wire_writer *writer)
@@ -161,7 +162,8 @@ static int get_kernel(struct sp_program_info *info, struct sp_wire_reader *reade
     kernel->follows_pointers = flags & 4u;
     kernel->writes_followed = flags & 8u;
     kernel->has_shared_atomics = flags & 16u;
-    if (reader->failed || flags > 31u || kernel->args_bytes > MAX_ARGS_BYTES || !kernel->name[0])
+    kernel->loops_over_private = flags & 32u;
+    if (reader->failed || flags > 63u || kernel->args_bytes > MAX_ARGS_BYTES || !kernel->name[0])
         return -EBADMSG;
     for (uint32_t i = 0; i < kernel->num_args; i++) {
         const struct sp_arg_info *arg = &kernel->args[i];

@@ -54,6 +54,7 @@ struct sp_kernel_info {
     uint64_t local_static_bytes;  /* __local variables inside the kernel, each at its alignment */
     uint64_t private_bytes;       /* estimate per work-item, for CL_KERNEL_PRIVATE_MEM_SIZE */
     bool has_barrier;             /* a work-group barrier or collective is reachable */
+    bool loops_over_private;      /* has private arrays, and loops that may be unrolled */
     bool uses_globals;            /* reads or writes program-scope variables */
     bool follows_pointers;        /* may reach memory through pointers loaded from memory */
     bool writes_followed;         /* and may change it there */

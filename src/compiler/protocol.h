@@ -49,7 +49,7 @@
 #include <stdint.h>
 
 #define SP_CC_MAGIC 0x43435053u /* "SPCC" */
-#define SP_CC_VERSION 3u
+#define SP_CC_VERSION 4u
 #define SP_CC_CONTROL_FD 3 /* SP_SPAWN_CONTROL_FD */
 
 /* Nothing in a request or reply is larger: a program of this size is an error, not a wish. */

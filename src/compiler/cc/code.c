@@ -14,6 +14,7 @@
 #include "compiler/cc/workgroup/emit.h"
 #include "compiler/cc/workgroup/metadata.h"
 #include "compiler/cc/workgroup/prepare.h"
+#include "compiler/cc/workgroup/special.h"
 #include "compiler/cc/workgroup/unroll.h"
 #include "compiler/cpu_abi.h"
 
@@ -26,6 +27,8 @@
 /* One wanted kernel on its way. */
 struct kernel {
     LLVMValueRef function;
+    LLVMValueRef special; /* its copy for vector code (special.h); NULL where there is none */
+    uint64_t size[3];     /* that size; 0 0 0 for any */
     struct sp_kernel_info info;
     struct sp_cc_layout locals;
 };
@@ -139,7 +142,9 @@ struct forming {
 
 static void take_plan(struct forming *forming, struct sp_wg_plan *plan, enum sp_wg_form form)
 {
-    sp_wg_plan_init(plan, forming->kernel->function, form);
+    const struct kernel *kernel = forming->kernel;
+    bool special = kernel->special && form != SP_WG_SCALAR;
+    sp_wg_plan_init(plan, special ? kernel->special : kernel->function, form);
     if (forming->result->context_item_bytes < plan->item_bytes)
         forming->result->context_item_bytes = plan->item_bytes;
 }
@@ -185,17 +190,16 @@ static void form_work_group(struct work *work, const struct kernel *kernel, LLVM
                                       .vector_bits = sp_cc_target_vector_bits()},
                               .kernel = kernel,
                               .result = result};
-    uint64_t size[3];
     struct sp_cc_text name = {0};
-    choose_size(work, kernel, size);
     sp_cc_text_format(&name, SP_CPU_KERNEL_SYMBOL_PREFIX "%s", kernel->info.name);
     result->context_fixed_bytes = 0;
     result->context_item_bytes = 0;
     result->preferred_multiple = forming.env.vector_bits / 32;
-    const uint64_t *known = size[0] ? size : NULL;
+    const uint64_t *known = kernel->size[0] ? kernel->size : NULL;
+    LLVMValueRef whole = kernel->special ? kernel->special : kernel->function;
     if (work->optimise && !sp_wg_vectors_lose(kernel->function)) {
         LLVMValueRef any = hidden(emit_form(&forming, SP_WG_SCALAR, "any", NULL));
-        LLVMValueRef full = sp_wg_agreement_pays(kernel->function)
+        LLVMValueRef full = sp_wg_agreement_pays(whole)
                                 ? emit_agreed(&forming, "full", known, any)
                                 : emit_form(&forming, SP_WG_VECTOR, "full", known);
         sp_wg_emit_choice(&forming.env, name.bytes, known, hidden(full), any);
@@ -209,9 +213,42 @@ static void form_work_group(struct work *work, const struct kernel *kernel, LLVM
  * exist. */
 static void delete_kernels(struct work *work)
 {
-    for (size_t i = 0; i < work->code->kernels.count; i++)
+    for (size_t i = 0; i < work->code->kernels.count; i++) {
         if (work->kernels[i].function)
             LLVMDeleteFunction(work->kernels[i].function);
+        if (work->kernels[i].special)
+            LLVMDeleteFunction(work->kernels[i].special);
+    }
+}
+
+/* Kernels whose local size is known get a copy for it, beside the code for any size. */
+static bool make_special(struct work *work, struct sp_cc_text *log)
+{
+    size_t count = 0, all = work->code->kernels.count;
+    LLVMValueRef *kernels = sp_cc_allocate(all * sizeof(LLVMValueRef));
+    LLVMValueRef *copies = sp_cc_allocate(all * sizeof(LLVMValueRef));
+    bool made = true;
+    for (size_t i = 0; i < all; i++) {
+        choose_size(work, &work->kernels[i], work->kernels[i].size);
+        if (work->optimise && work->kernels[i].size[0])
+            kernels[count++] = work->kernels[i].function;
+    }
+    if (count && !sp_wg_copy_kernels(work->module, kernels, count, copies)) {
+        sp_cc_text_format(log, "error: kernels cannot be copied\n");
+        made = false;
+    }
+    size_t next = 0;
+    for (size_t i = 0; i < all && next < count && made; i++)
+        if (work->kernels[i].function == kernels[next]) {
+            work->kernels[i].special = copies[next++];
+            sp_wg_fix_local_size(work->kernels[i].special, work->kernels[i].size);
+        }
+    if (count && made)
+        made =
+            !sp_cc_passes_failed(sp_wg_straighten(work->module, copies, count, work->machine), log);
+    free(kernels);
+    free(copies);
+    return made;
 }
 
 static bool run(struct work *work, const char *passes, struct sp_cc_text *log)
@@ -225,6 +262,8 @@ static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *resu
     LLVMMetadataRef group = sp_wg_access_group(LLVMGetModuleContext(work->module));
     keep_wanted(work);
     set_target(work);
+    if (!make_special(work, log))
+        return SP_CC_INTERNAL;
     if (work->optimise && sp_cc_passes_failed(sp_wg_unroll(work->module, work->machine), log))
         return SP_CC_INTERNAL;
     if (sp_cc_passes_failed(sp_wg_prepare(work->module, work->machine), log))

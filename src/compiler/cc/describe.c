@@ -243,16 +243,20 @@ static bool changes_for_all_devices(LLVMValueRef value)
 static void describe_body(LLVMModuleRef module, LLVMValueRef kernel, struct sp_kernel_info *info)
 {
     LLVMBasicBlockRef block;
+    bool array = false;
     for (block = LLVMGetFirstBasicBlock(kernel); block; block = LLVMGetNextBasicBlock(block)) {
         LLVMValueRef value;
         for (value = LLVMGetFirstInstruction(block); value; value = LLVMGetNextInstruction(value)) {
-            if (LLVMIsAAllocaInst(value))
+            if (LLVMIsAAllocaInst(value)) {
                 info->private_bytes +=
                     LLVMABISizeOfType(LLVMGetModuleDataLayout(module), LLVMGetAllocatedType(value));
+                array |= LLVMGetTypeKind(LLVMGetAllocatedType(value)) == LLVMArrayTypeKind;
+            }
             info->has_barrier |= sp_ir_calls(value, SP_BARRIER_NAME);
             info->has_shared_atomics |= changes_for_all_devices(value);
         }
     }
+    info->loops_over_private = array && LLVMCountBasicBlocks(kernel) > 1;
 }
 
 void sp_cc_describe(LLVMModuleRef module, LLVMValueRef kernel, struct sp_kernel_info *info)

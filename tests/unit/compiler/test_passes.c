@@ -2,10 +2,13 @@
 #include "compiler/cc/effects.h"
 #include "compiler/cc/layout.h"
 #include "compiler/cc/module.h"
+#include "compiler/cc/workgroup/atomics.h"
 #include "compiler/cc/workgroup/interleave.h"
 #include "compiler/cc/workgroup/masked.h"
+#include "compiler/cc/workgroup/narrow.h"
 #include "compiler/cc/workgroup/prepare.h"
 #include "compiler/cc/workgroup/regions.h"
+#include "compiler/cc/workgroup/special.h"
 #include "compiler/cc/workgroup/unroll.h"
 #include "compiler/kernel_info.h"
 
@@ -574,6 +577,327 @@ static void test_where_vectors_lose(void **state)
     }
 }
 
+/* A loop of which the counter starts at `start` and becomes `step` in each turn, as long as `more`.
+ */
+#define COUNTING_LOOP                                                                              \
+    "define void @k(i32 %%n, ptr addrspace(3) %%l) {\n"                                            \
+    "entry: br label %%loop\n"                                                                     \
+    "loop: %%i = phi i32 [ %s, %%entry ], [ %%next, %%loop ]\n"                                    \
+    "  %%j = phi i32 [ 0, %%entry ], [ %%k, %%loop ]\n"                                            \
+    "  %%k = add i32 %%j, %%n\n"                                                                   \
+    "  call void @__sp_barrier()\n"                                                                \
+    "  %%next = %s\n"                                                                              \
+    "  %%more = icmp %s\n"                                                                         \
+    "  br i1 %%more, label %%loop, label %%end\n"                                                  \
+    "end: ret void\n}\n"
+
+static void test_turns_are_counted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *start, *step, *more;
+        unsigned turns;
+    } expected[] = {
+        {"0", "add i32 %i, 1", "ult i32 %next, 9", 9},
+        {"128", "lshr i32 %i, 1", "ne i32 %next, 0", 8},
+        {"10", "sub i32 %i, 3", "sgt i32 %next, -5", 5},
+        {"0", "add i32 %i, 1", "ult i32 %next, 64", 64},
+        {"0", "add i32 %i, 1", "ult i32 %next, 65", 0}, /* more than asked for */
+        {"0", "add i32 %i, 1", "ult i32 %next, %n", 0}, /* not constant: the bound, */
+        {"%n", "add i32 %i, 1", "ult i32 %next, 9", 0}, /* the start, */
+        {"0", "add i32 %i, %n", "ult i32 %next, 9", 0}, /* the step */
+        {"0", "add i32 %i, 1", "ult i32 %k, 9", 0},     /* another counter */
+        {"0", "shl i32 %i, 40", "ult i32 %next, 9", 0}, /* no value */
+    };
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        struct sp_cc_text text = {0};
+        struct parsed parsed;
+        struct sp_wg_graph graph;
+        sp_cc_text_format(&text, COUNTING_LOOP, expected[i].start, expected[i].step,
+                          expected[i].more);
+        parse(&parsed, text.bytes);
+        sp_wg_graph_init(&graph, parsed.function);
+        assert_int_equal(sp_wg_loop_turns(&graph, 0, 64), expected[i].turns);
+        sp_wg_graph_finish(&graph);
+        discard(&parsed);
+        sp_cc_text_finish(&text);
+    }
+}
+
+static unsigned count_calls(LLVMValueRef function, const char *name)
+{
+    unsigned count = 0;
+    LLVMBasicBlockRef block;
+    for (block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+        for (LLVMValueRef value = LLVMGetFirstInstruction(block); value;
+             value = LLVMGetNextInstruction(value))
+            count += sp_ir_calls(value, name);
+    return count;
+}
+
+/* An inner loop that depends on the outer one's counter, both on the local size; and a variable,
+ * which both the kernel and its copy use. */
+static const char nested_steps[] = "declare i64 @__sp_local_size_0() memory(none)\n"
+                                   "@v = internal addrspace(3) global [16 x i32] undef\n"
+                                   "define void @k() {\n"
+                                   "entry: %size = call i64 @__sp_local_size_0()\n"
+                                   "  br label %outer\n"
+                                   "outer: %i = phi i64 [ 1, %entry ], [ %twice, %latch ]\n"
+                                   "  br label %inner\n"
+                                   "inner: %j = phi i64 [ %i, %outer ], [ %half, %inner ]\n"
+                                   "  %p = getelementptr i32, ptr addrspace(3) @v, i64 %j\n"
+                                   "  store i32 1, ptr addrspace(3) %p\n"
+                                   "  call void @__sp_barrier()\n"
+                                   "  %half = lshr i64 %j, 1\n"
+                                   "  %more = icmp ne i64 %half, 0\n"
+                                   "  br i1 %more, label %inner, label %latch\n"
+                                   "latch: %twice = shl i64 %i, 1\n"
+                                   "  %again = icmp ult i64 %twice, %size\n"
+                                   "  br i1 %again, label %outer, label %end\n"
+                                   "end: ret void\n}\n";
+
+static void test_a_copy_for_a_local_size_has_no_loops(void **state)
+{
+    struct parsed parsed;
+    struct sp_wg_graph graph;
+    LLVMValueRef copy;
+    static const uint64_t size[3] = {16, 1, 1};
+    (void)state;
+    parse(&parsed, nested_steps);
+    LLVMValueRef variable = LLVMGetNamedGlobal(parsed.module, "v");
+    assert_true(sp_wg_copy_kernels(parsed.module, &parsed.function, 1, &copy));
+    assert_ptr_not_equal(copy, parsed.function);
+    assert_ptr_equal(LLVMGetNamedGlobal(parsed.module, "v"), variable);
+    assert_int_equal(LLVMGetLinkage(variable), LLVMInternalLinkage);
+    assert_true(sp_ir_uses_global(copy, variable));
+    sp_wg_fix_local_size(copy, size);
+    assert_null(sp_wg_straighten(parsed.module, &copy, 1, NULL));
+    assert_int_equal(count_calls(copy, SP_BARRIER_NAME), 1 + 2 + 3 + 4);
+    sp_wg_graph_init(&graph, copy);
+    assert_int_equal(graph.num_loops, 0);
+    sp_wg_graph_finish(&graph);
+    /* The kernel itself is for any size. */
+    sp_wg_graph_init(&graph, parsed.function);
+    assert_int_equal(graph.num_loops, 2);
+    sp_wg_graph_finish(&graph);
+    assert_int_equal(count_calls(parsed.function, "__sp_local_size_0"), 1);
+    assert_false(sp_cc_module_is_broken(parsed.module, "in the test", &parsed.log));
+    discard(&parsed);
+}
+
+/* A loop without barrier is shared by the work-items: it stays, but over a private array. */
+static void test_which_loops_are_unrolled(void **state)
+{
+    static const char text[] = "define void @k(ptr addrspace(1) %%g) {\n"
+                               "entry: %%a = alloca [8 x i32]\n"
+                               "  br label %%loop\n"
+                               "loop: %%i = phi i64 [ 0, %%entry ], [ %%next, %%loop ]\n"
+                               "  %%p = getelementptr i32, ptr %s, i64 %%i\n"
+                               "  store volatile i32 1, ptr %s %%p\n"
+                               "  %%next = add i64 %%i, 1\n"
+                               "  %%more = icmp ne i64 %%next, 8\n"
+                               "  br i1 %%more, label %%loop, label %%end\n"
+                               "end: ret void\n}\n";
+    (void)state;
+    for (int private = 0; private < 2; private ++) {
+        struct sp_cc_text whole = {0};
+        struct parsed parsed;
+        struct sp_wg_graph graph;
+        sp_cc_text_format(&whole, text, private ? "%a" : "addrspace(1) %g",
+                          private ? "" : "addrspace(1)");
+        parse(&parsed, whole.bytes);
+        assert_null(sp_wg_straighten(parsed.module, &parsed.function, 1, NULL));
+        sp_wg_graph_init(&graph, parsed.function);
+        assert_int_equal(graph.num_loops, !private);
+        sp_wg_graph_finish(&graph);
+        discard(&parsed);
+        sp_cc_text_finish(&whole);
+    }
+}
+
+/* Between two barriers, what the work-items with `condition` do. */
+#define GUARDED                                                                                    \
+    "declare i64 @__sp_local_id_1() memory(none)\n"                                                \
+    "define void @k(ptr addrspace(3) %%l, i32 %%n) {\n"                                            \
+    "entry: call void @__sp_barrier()\n"                                                           \
+    "  br label %%asked\n"                                                                         \
+    "asked: %%x = call i64 @__sp_local_id_0()\n"                                                   \
+    "  %%y = call i64 @__sp_local_id_1()\n"                                                        \
+    "  %%z = trunc i64 %%x to i32\n"                                                               \
+    "  %%c = icmp %s\n"                                                                            \
+    "  br i1 %%c, label %s\n"                                                                      \
+    "yes: store i32 1, ptr addrspace(3) %%l\n"                                                     \
+    "  br label %%join\n"                                                                          \
+    "no: %s br label %%join\n"                                                                     \
+    "join: call void @__sp_barrier()\n"                                                            \
+    "  ret void\n}\n"
+
+static void test_loops_over_work_items_are_narrowed(void **state)
+{
+    static const char yes[] = "%yes, label %no", no[] = "%no, label %yes";
+    static const struct {
+        const char *condition, *ways, *otherwise;
+        unsigned dimension, first, end; /* 0, 0: all */
+    } expected[] = {
+        {"ult i64 %x, 8", yes, "", 0, 0, 8},
+        {"ult i64 %x, 8", no, "", 0, 8, 64},
+        {"slt i32 %z, 8", yes, "", 0, 0, 8},
+        {"ule i64 %x, 8", yes, "", 0, 0, 9},
+        {"ugt i64 %x, 8", yes, "", 0, 9, 64},
+        {"uge i64 %x, 8", yes, "", 0, 8, 64},
+        {"eq i64 %x, 5", yes, "", 0, 5, 6},
+        {"eq i64 %x, 0", no, "", 0, 1, 64},
+        {"eq i64 %x, 63", no, "", 0, 0, 63},
+        {"ult i64 %y, 2", yes, "", 1, 0, 2},
+        {"eq i64 %x, 5", no, "", 0, 0, 0},    /* two pieces */
+        {"ult i64 %x, 100", no, "", 0, 0, 0}, /* nobody */
+        {"ult i32 %z, %n", yes, "", 0, 0, 0}, /* not constant */
+        {"slt i64 %x, -1", yes, "", 0, 0, 0},
+        {"ult i64 %x, 8", yes, "store i32 2, ptr addrspace(3) %l\n", 0, 0, 0}, /* others work too */
+    };
+    static const uint64_t size[3] = {64, 4, 1};
+    (void)state;
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        struct sp_cc_text text = {0};
+        struct parsed parsed;
+        struct sp_wg_plan plan;
+        struct sp_wg_narrowing narrowing;
+        sp_cc_text_format(&text, GUARDED, expected[i].condition, expected[i].ways,
+                          expected[i].otherwise);
+        parse(&parsed, text.bytes);
+        assert_null(sp_wg_prepare(parsed.module, NULL));
+        sp_wg_plan_init(&plan, parsed.function, SP_WG_VECTOR);
+        assert_int_equal(plan.num_regions, 3);
+        uint32_t leader = plan.analysis.graph.successors[0][0];
+        sp_wg_narrow(&plan, &plan.regions[plan.region_of[leader]], size, &narrowing);
+        bool all = !expected[i].end;
+        assert_int_equal(narrowing.num_decisions, !all);
+        for (unsigned d = 0; d < 3; d++) {
+            bool narrowed = !all && d == expected[i].dimension;
+            assert_int_equal(narrowing.first[d], narrowed ? expected[i].first : 0);
+            assert_int_equal(narrowing.end[d], narrowed ? expected[i].end : size[d]);
+        }
+        sp_wg_plan_finish(&plan);
+        discard(&parsed);
+        sp_cc_text_finish(&text);
+    }
+}
+
+static void test_which_atomics_are_plain(void **state)
+{
+    static const char text[] =
+        "@v = internal addrspace(3) global [16 x i32] undef\n"
+        "define void @k(ptr addrspace(1) %g, ptr addrspace(3) %l, ptr addrspace(4) %any) {\n"
+        "  %p = getelementptr i32, ptr addrspace(3) @v, i64 3\n"
+        "  %q = addrspacecast ptr addrspace(3) %l to ptr addrspace(4)\n"
+        "  %r = getelementptr i32, ptr addrspace(4) %q, i64 3\n"
+        "  %local = atomicrmw add ptr addrspace(3) %p, i32 1 seq_cst\n"
+        "  %cast = atomicrmw umax ptr addrspace(4) %r, i32 1 monotonic\n"
+        "  %exchange = cmpxchg ptr addrspace(3) %l, i32 0, i32 1 seq_cst seq_cst\n"
+        "  %global = atomicrmw add ptr addrspace(1) %g, i32 1 monotonic\n"
+        "  %generic = atomicrmw add ptr addrspace(4) %any, i32 1 monotonic\n"
+        "  %nand = atomicrmw nand ptr addrspace(3) %l, i32 1 monotonic\n"
+        "  %load = load atomic i32, ptr addrspace(3) %l monotonic, align 4\n"
+        "  ret void\n}\n";
+    static const struct {
+        const char *name;
+        bool plain;
+    } expected[] = {{"local", true},    {"cast", true},  {"exchange", true}, {"global", false},
+                    {"generic", false}, {"nand", false}, {"load", false}};
+    struct parsed parsed;
+    (void)state;
+    parse(&parsed, text);
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+        assert_int_equal(sp_wg_is_local_atomic(value_named(parsed.function, expected[i].name)),
+                         expected[i].plain);
+    discard(&parsed);
+}
+
+/* A context variable is loaded where the region may read it first, or may leave it unwritten and
+ * stores it all the same; a region that always writes it first only stores it. */
+static void test_when_the_context_is_loaded(void **state)
+{
+    static const char text[] =
+        "define void @k(ptr addrspace(1) %g, i32 %u) {\n"
+        "entry: %a = alloca i32\n"
+        "  %x = call i64 @__sp_local_id_0()\n"
+        "  %z = trunc i64 %x to i32\n"
+        "  store i32 %z, ptr %a\n" /* region 0: always */
+        "  call void @__sp_barrier()\n"
+        "  br label %some\n"
+        "some: %y = call i64 @__sp_local_id_0()\n" /* region 1: on one way only */
+        "  %c = icmp ult i64 %y, 3\n"
+        "  br i1 %c, label %writes, label %met\n"
+        "writes: store i32 7, ptr %a\n"
+        "  br label %met\n"
+        "met: call void @__sp_barrier()\n"
+        "  br label %reads\n"
+        "reads: %v = load i32, ptr %a\n" /* region 2: reads, and nobody after it */
+        "  store i32 %v, ptr addrspace(1) %g\n"
+        "  store i32 0, ptr %a\n"
+        "  ret void\n}\n";
+    static const bool loaded[] = {false, true, true}, stored[] = {true, true, false};
+    struct parsed parsed;
+    struct sp_wg_plan plan;
+    (void)state;
+    parse(&parsed, text);
+    sp_wg_plan_init(&plan, parsed.function, SP_WG_VECTOR);
+    assert_int_equal(plan.num_regions, 3);
+    uint32_t a = sp_wg_variable_index(&plan, value_named(parsed.function, "a"));
+    assert_int_equal(plan.variables[a].kind, SP_WG_CONTEXT);
+    static const char *const leaders[] = {"entry", "some", "reads"};
+    for (unsigned r = 0; r < 3; r++) {
+        const struct sp_wg_region *region =
+            &plan.regions[plan.region_of[block_named(&plan.analysis.graph, leaders[r])]];
+        assert_int_equal(sp_wg_is_loaded(region, a), loaded[r]);
+        assert_int_equal(sp_wg_is_stored(region, a), stored[r]);
+    }
+    sp_wg_plan_finish(&plan);
+    discard(&parsed);
+}
+
+/* A loop up to a bound that differs between work-items parts them; one up to a shared bound does
+ * not, though its body does. */
+static void test_uniformity_of_a_loops_bound(void **state)
+{
+    static const char text[] = "define void @k(i64 %%n, ptr addrspace(1) %%g) {\n"
+                               "entry: %%x = call i64 @__sp_local_id_0()\n"
+                               "  %%slot = alloca i64\n"
+                               "  store i64 0, ptr %%slot\n"
+                               "  br label %%loop\n"
+                               "loop: %%i = load i64, ptr %%slot\n"
+                               "  %%next = add i64 %%i, 1\n"
+                               "  store i64 %%next, ptr %%slot\n"
+                               "  %%p = getelementptr i64, ptr addrspace(1) %%g, i64 %%x\n"
+                               "  store i64 %%i, ptr addrspace(1) %%p\n"
+                               "  %%more = icmp ult i64 %%next, %%%s\n"
+                               "  br i1 %%more, label %%loop, label %%end\n"
+                               "end: ret void\n}\n";
+    (void)state;
+    for (int divergent = 0; divergent < 2; divergent++) {
+        struct sp_cc_text whole = {0};
+        struct parsed parsed;
+        struct sp_wg_graph graph;
+        struct sp_wg_uniformity uniformity;
+        sp_cc_text_format(&whole, text, divergent ? "x" : "n");
+        parse(&parsed, whole.bytes);
+        sp_wg_graph_init(&graph, parsed.function);
+        sp_wg_uniformity_init(&uniformity, &graph, NULL, false);
+        static const char *const values[] = {"more", "i", "next", "slot"};
+        for (unsigned i = 0; i < 4; i++)
+            assert_int_equal(
+                sp_wg_is_divergent(&uniformity, value_named(parsed.function, values[i])),
+                divergent);
+        uint32_t loop = block_named(&graph, "loop");
+        assert_int_equal(sp_bits_has(&uniformity.branches, loop), divergent);
+        assert_int_equal(sp_bits_has(&uniformity.parted, loop), divergent);
+        sp_wg_uniformity_finish(&uniformity, &graph);
+        sp_wg_graph_finish(&graph);
+        discard(&parsed);
+        sp_cc_text_finish(&whole);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -590,6 +914,13 @@ int main(void)
         cmocka_unit_test(test_effects_of_instructions),
         cmocka_unit_test(test_what_may_be_interleaved),
         cmocka_unit_test(test_where_vectors_lose),
+        cmocka_unit_test(test_turns_are_counted),
+        cmocka_unit_test(test_a_copy_for_a_local_size_has_no_loops),
+        cmocka_unit_test(test_which_loops_are_unrolled),
+        cmocka_unit_test(test_loops_over_work_items_are_narrowed),
+        cmocka_unit_test(test_which_atomics_are_plain),
+        cmocka_unit_test(test_when_the_context_is_loaded),
+        cmocka_unit_test(test_uniformity_of_a_loops_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,9 +12,11 @@
 
 #include "compiler/cc/print.h"
 #include "compiler/cc/text.h"
+#include "compiler/cc/workgroup/atomics.h"
 #include "compiler/cc/workgroup/interleave.h"
 #include "compiler/cc/workgroup/masked.h"
 #include "compiler/cc/workgroup/metadata.h"
+#include "compiler/cc/workgroup/narrow.h"
 #include "compiler/cc/workgroup/prepare.h"
 #include "compiler/cpu_abi.h"
 
@@ -62,10 +64,12 @@ struct emitter {
     LLVMBasicBlockRef *starts; /* by region; the last is the function's end */
     LLVMValueRef zero;         /* at run time; LLVM does not know */
     const struct sp_wg_region *region;
-    LLVMBasicBlockRef latch;  /* of the x loop of the current region */
-    LLVMValueRef local_id[3]; /* in the current region */
-    LLVMValueRef index;       /* of the work-item in context arrays */
-    struct sp_map values;     /* instruction, or block, to its copy in the current region */
+    const uint64_t *known_size;       /* NULL where the local size is not known */
+    struct sp_wg_narrowing narrowing; /* of the current region, with a known size */
+    LLVMBasicBlockRef latch;          /* of the x loop of the current region */
+    LLVMValueRef local_id[3];         /* in the current region */
+    LLVMValueRef index;               /* of the work-item in context arrays */
+    struct sp_map values;             /* instruction, or block, to its copy in the current region */
 };
 
 static LLVMValueRef number(const struct emitter *e, uint64_t value)
@@ -340,7 +344,7 @@ static LLVMValueRef replace_call(struct emitter *e, LLVMValueRef call)
     return NULL;
 }
 
-static LLVMValueRef map_for_gep(void *data, LLVMValueRef value)
+static LLVMValueRef map_for_builder(void *data, LLVMValueRef value)
 {
     return map_operand(data, value);
 }
@@ -356,7 +360,7 @@ static uint32_t unit_of(const struct emitter *e, LLVMValueRef address)
 static LLVMValueRef scaled_gep(struct emitter *e, LLVMValueRef gep)
 {
     LLVMTargetDataRef sizes = LLVMGetModuleDataLayout(e->env->module);
-    LLVMValueRef bytes = sp_wg_gep_bytes(e->at, gep, sizes, map_for_gep, e);
+    LLVMValueRef bytes = sp_wg_gep_bytes(e->at, gep, sizes, map_for_builder, e);
     bytes = LLVMBuildMul(e->at, bytes, e->capacity, "");
     return LLVMBuildGEP2(e->at, e->i8, map_operand(e, LLVMGetOperand(gep, 0)), &bytes, 1, "");
 }
@@ -368,6 +372,8 @@ static void copy_instruction(struct emitter *e, LLVMValueRef value)
     LLVMValueRef copy = LLVMIsACallInst(value) ? replace_call(e, value) : NULL;
     if (LLVMIsAGetElementPtrInst(value) && unit_of(e, value))
         copy = scaled_gep(e, value);
+    if (sp_wg_is_local_atomic(value))
+        copy = sp_wg_build_local_atomic(e->at, value, map_for_builder, e);
     if (!copy) {
         copy = LLVMInstructionClone(value);
         for (int i = 0; i < LLVMGetNumOperands(value); i++)
@@ -422,6 +428,11 @@ static void copy_block(struct emitter *e, uint32_t block)
         sp_wg_vary_divisors(graph->blocks[block], &e->values, e->local_id[0], e->zero);
     LLVMBasicBlockRef first = path_to(e, to[0]);
     bool parts = to[0] != SP_WG_NONE && to[1] != SP_WG_NONE;
+    for (uint32_t i = 0; i < e->narrowing.num_decisions; i++)
+        if (e->narrowing.blocks[i] == block) {
+            parts = false;
+            first = path_to(e, to[e->narrowing.ways[i]]);
+        }
     LLVMBasicBlockRef second = parts ? path_to(e, to[1]) : NULL;
     LLVMValueRef condition = parts ? map_operand(e, LLVMGetCondition(end)) : NULL;
     LLVMValueRef branch =
@@ -467,12 +478,12 @@ static void open_nest(struct emitter *e, struct nest *nest)
 {
     for (int d = 2; d >= 0; d--) {
         LLVMBasicBlockRef from = LLVMGetInsertBlock(e->at);
-        LLVMValueRef zero = number(e, 0);
+        LLVMValueRef least = number(e, e->narrowing.first[d]);
         nest->header[d] = new_block(e, d == 0 ? "x" : d == 1 ? "y" : "z");
         LLVMBuildBr(e->at, nest->header[d]);
         LLVMPositionBuilderAtEnd(e->at, nest->header[d]);
         nest->id[d] = LLVMBuildPhi(e->at, e->i64, "");
-        LLVMAddIncoming(nest->id[d], &zero, &from, 1);
+        LLVMAddIncoming(nest->id[d], &least, &from, 1);
         e->local_id[d] = nest->id[d];
         if (d == 1) {
             LLVMValueRef row = LLVMBuildMul(e->at, nest->id[2], e->local_size[1], "");
@@ -497,7 +508,8 @@ static void close_nest(struct emitter *e, struct nest *nest)
         LLVMSetNUW(id, true);
         LLVMSetNSW(id, true);
         LLVMAddIncoming(nest->id[d], &id, &here, 1);
-        LLVMValueRef more = LLVMBuildICmp(e->at, LLVMIntULT, id, e->local_size[d], "");
+        LLVMValueRef limit = e->known_size ? number(e, e->narrowing.end[d]) : e->local_size[d];
+        LLVMValueRef more = LLVMBuildICmp(e->at, LLVMIntULT, id, limit, "");
         LLVMValueRef branch = LLVMBuildCondBr(e->at, more, nest->header[d],
                                               d == 2 ? nest->after : nest->latch[d + 1]);
         if (e->plan->form == SP_WG_SCALAR)
@@ -596,6 +608,8 @@ static void emit_region(struct emitter *e, uint32_t index)
             uniform_before[v] = LLVMBuildLoad2(e->at, plan->variables[v].type, e->scalars[v], "");
     if (e->region->counts)
         LLVMBuildStore(e->at, LLVMConstInt(e->i32, END_NUMBER, false), e->least);
+    if (e->known_size)
+        sp_wg_narrow(plan, e->region, e->known_size, &e->narrowing);
     open_nest(e, &nest);
     for (uint32_t i = 0; i < e->region->num_blocks; i++)
         sp_map_set(&e->values, graph->blocks[e->region->blocks[i]], new_block(e, ""));
@@ -662,7 +676,10 @@ static void begin_function(struct emitter *e, const struct sp_wg_plan *plan,
         .i64 = LLVMInt64TypeInContext(context),
         .pointer = LLVMPointerTypeInContext(context, 0),
         .function = add_function(env, name),
+        .known_size = local_size,
     };
+    if (local_size)
+        memcpy(e->narrowing.end, local_size, sizeof(e->narrowing.end));
     e->launch = LLVMGetParam(e->function, 0);
     e->scratch = LLVMGetParam(e->function, 4);
     for (unsigned d = 0; d < 3; d++)

@@ -17,7 +17,7 @@ void sp_wg_mark_loop(LLVMContextRef context, LLVMValueRef latch, LLVMMetadataRef
 /* ... or to be left as it is, which costs least time to compile. */
 void sp_wg_mark_plain_loop(LLVMContextRef context, LLVMValueRef latch);
 
-/* Marks a loop of the kernel's own for LLVM's unroller: wholly. */
+/* Marks a loop of the kernel's own, at its branch back, for LLVM's unroller: wholly. */
 void sp_wg_mark_unrolled_loop(LLVMContextRef context, LLVMValueRef latch);
 
 #endif

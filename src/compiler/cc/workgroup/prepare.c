@@ -187,6 +187,50 @@ static void drop_markers(LLVMValueRef kernel)
     }
 }
 
+static void redirect(LLVMValueRef function, LLVMBasicBlockRef from, LLVMBasicBlockRef to)
+{
+    LLVMBasicBlockRef block;
+    for (block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block)) {
+        LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
+        for (unsigned s = 0; end && s < LLVMGetNumSuccessors(end); s++)
+            if (LLVMGetSuccessor(end, s) == from)
+                LLVMSetSuccessor(end, s, to);
+    }
+}
+
+/* Ends blocks after barriers while there are PHIs: what comes before moves to a new block, so that
+ * PHIs further on still name the right one. What is computed before a barrier and used after it is
+ * then used in another block, as repeat_expressions asks for. */
+static void part_at_barriers(LLVMModuleRef module, LLVMValueRef kernel)
+{
+    LLVMContextRef context = LLVMGetModuleContext(module);
+    LLVMBuilderRef builder = LLVMCreateBuilderInContext(context);
+    LLVMBasicBlockRef block;
+    for (block = LLVMGetFirstBasicBlock(kernel); block; block = LLVMGetNextBasicBlock(block)) {
+        LLVMValueRef next, barrier = LLVMGetFirstInstruction(block);
+        while (barrier) {
+            if (!sp_ir_calls(barrier, SP_BARRIER_NAME)) {
+                barrier = LLVMGetNextInstruction(barrier);
+                continue;
+            }
+            LLVMBasicBlockRef before =
+                LLVMInsertBasicBlockInContext(context, block, "before.barrier");
+            redirect(kernel, block, before);
+            LLVMPositionBuilderAtEnd(builder, before);
+            LLVMValueRef moved = LLVMGetFirstInstruction(block),
+                         behind = LLVMGetNextInstruction(barrier);
+            for (; moved != behind; moved = next) {
+                next = LLVMGetNextInstruction(moved);
+                LLVMInstructionRemoveFromParent(moved);
+                LLVMInsertIntoBuilder(builder, moved);
+            }
+            LLVMBuildBr(builder, block);
+            barrier = behind;
+        }
+    }
+    LLVMDisposeBuilder(builder);
+}
+
 static void move_rest(LLVMValueRef barrier, LLVMBasicBlockRef to, LLVMBuilderRef builder)
 {
     LLVMPositionBuilderAtEnd(builder, to);
@@ -206,7 +250,7 @@ static void split_at_barriers(LLVMModuleRef module, LLVMValueRef kernel)
         LLVMValueRef value = LLVMGetFirstInstruction(block);
         while (value && !sp_ir_calls(value, SP_BARRIER_NAME))
             value = LLVMGetNextInstruction(value);
-        if (!value)
+        if (!value || LLVMGetNextInstruction(value) == LLVMGetBasicBlockTerminator(block))
             continue;
         LLVMBasicBlockRef rest = LLVMAppendBasicBlockInContext(context, kernel, "after.barrier");
         LLVMMoveBasicBlockAfter(rest, block);
@@ -313,8 +357,10 @@ char *sp_wg_prepare(LLVMModuleRef module, LLVMTargetMachineRef machine)
     if (error)
         return error;
     for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
-        if (sp_ir_is_definition(f))
+        if (sp_ir_is_definition(f)) {
+            part_at_barriers(module, f);
             repeat_expressions(f);
+        }
     error = sp_ir_run_passes(module, TO_VARIABLES, machine);
     if (error)
         return error;
