@@ -454,7 +454,8 @@ static void join_operations(const struct sp_wg_graph *graph)
         LLVMValueRef next, end = LLVMGetFirstInstruction(graph->blocks[b]);
         while (LLVMIsAPHINode(end))
             end = LLVMGetNextInstruction(end);
-        for (LLVMValueRef phi = LLVMGetFirstInstruction(graph->blocks[b]); phi != end; phi = next) {
+        for (LLVMValueRef phi = LLVMGetFirstInstruction(graph->blocks[b]); LLVMIsAPHINode(phi);
+             phi = next) {
             next = LLVMGetNextInstruction(phi);
             LLVMValueRef operation = same_operation(graph, b, phi);
             if (!operation || LLVMCountIncoming(phi) < 2)
