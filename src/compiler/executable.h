@@ -2,9 +2,10 @@
  * device, and its program-scope variables.
  *
  * Code is generated from the moment of sp_executable_start on, by a few threads that the whole
- * process shares; who needs a kernel sooner generates it in its own thread. A kernel with barriers,
- * and on a GPU every kernel, gets further code for each local size that it is enqueued with, in the
- * background: the code for any local size serves until that is ready.
+ * process shares; who needs a kernel sooner generates it in its own thread. A kernel with barriers
+ * or loops over private arrays, and on a GPU every kernel, gets further code for each local size
+ * that it is enqueued with, in the background, before other kernels: the code for any local size
+ * serves until that is ready.
  *
  * Counted: the last reference may go while code is generated; the memory goes when that ends.
  * Immutable but for the code, so it is read by any thread.

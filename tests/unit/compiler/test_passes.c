@@ -715,6 +715,39 @@ static void test_which_loops_are_unrolled(void **state)
     }
 }
 
+/* The same sum of two ways is computed where they meet, without what holds on one way only; a PHI
+ * behind it, of two numbers, stays. */
+static void test_operations_are_joined(void **state)
+{
+    struct parsed parsed;
+    (void)state;
+    parse(&parsed, "define void @k(ptr addrspace(1) %g, ptr addrspace(1) %h) {\n"
+                   "entry: %x = load volatile i64, ptr addrspace(1) %g\n"
+                   "  %c = icmp ult i64 %x, 100\n"
+                   "  br i1 %c, label %yes, label %no\n"
+                   "yes: %a = add nuw i64 %x, 1\n"
+                   "  store volatile i64 %a, ptr addrspace(1) %g\n"
+                   "  br label %join\n"
+                   "no: %b = add i64 %x, 1\n"
+                   "  store volatile i64 %b, ptr addrspace(1) %h\n"
+                   "  br label %join\n"
+                   "join: %sum = phi i64 [ %a, %yes ], [ %b, %no ]\n"
+                   "  %other = phi i64 [ 5, %yes ], [ 7, %no ]\n"
+                   "  store volatile i64 %sum, ptr addrspace(1) %g\n"
+                   "  store volatile i64 %other, ptr addrspace(1) %g\n"
+                   "  ret void\n}\n");
+    assert_null(sp_wg_straighten(parsed.module, &parsed.function, 1, NULL));
+    assert_false(sp_cc_module_is_broken(parsed.module, "in the test", &parsed.log));
+    LLVMValueRef phi = LLVMGetFirstInstruction(LLVMGetLastBasicBlock(parsed.function));
+    assert_non_null(LLVMIsAPHINode(phi));
+    assert_non_null(LLVMIsAConstantInt(LLVMGetIncomingValue(phi, 0)));
+    LLVMValueRef sum = LLVMGetNextInstruction(phi);
+    assert_int_equal(LLVMGetInstructionOpcode(sum), LLVMAdd);
+    assert_false(LLVMGetNUW(sum));
+    assert_ptr_equal(LLVMGetOperand(LLVMGetNextInstruction(sum), 0), sum);
+    discard(&parsed);
+}
+
 /* Between two barriers, what the work-items with `condition` do. */
 #define GUARDED                                                                                    \
     "declare i64 @__sp_local_id_1() memory(none)\n"                                                \
@@ -917,6 +950,7 @@ int main(void)
         cmocka_unit_test(test_turns_are_counted),
         cmocka_unit_test(test_a_copy_for_a_local_size_has_no_loops),
         cmocka_unit_test(test_which_loops_are_unrolled),
+        cmocka_unit_test(test_operations_are_joined),
         cmocka_unit_test(test_loops_over_work_items_are_narrowed),
         cmocka_unit_test(test_which_atomics_are_plain),
         cmocka_unit_test(test_when_the_context_is_loaded),
