@@ -9,6 +9,7 @@
 #include "util/block.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,11 @@ static struct {
     atomic_flag is_taking;
 } blocks = {.is_taking = ATOMIC_FLAG_INIT};
 
+static bool is_kept(size_t size)
+{
+    return KEEPS_BLOCKS && size <= BLOCK_BYTES;
+}
+
 static struct block *take(void)
 {
     if (!atomic_load_explicit(&blocks.top, memory_order_relaxed) ||
@@ -54,7 +60,7 @@ static struct block *take(void)
 
 void *sp_block_alloc(size_t size)
 {
-    if (!KEEPS_BLOCKS || size > BLOCK_BYTES)
+    if (!is_kept(size))
         return sp_alloc(size);
     if (sp_alloc_may_fail())
         return NULL;
@@ -67,12 +73,12 @@ void *sp_block_alloc(size_t size)
 
 void sp_block_free(void *memory, size_t size)
 {
-    if (!memory)
+    if (!memory || !is_kept(size)) {
+        free(memory);
         return;
-    if (!KEEPS_BLOCKS || size > BLOCK_BYTES ||
-        atomic_fetch_add_explicit(&blocks.count, 1, memory_order_relaxed) >= MAX_FREE) {
-        if (KEEPS_BLOCKS && size <= BLOCK_BYTES)
-            atomic_fetch_sub_explicit(&blocks.count, 1, memory_order_relaxed);
+    }
+    if (atomic_fetch_add_explicit(&blocks.count, 1, memory_order_relaxed) >= MAX_FREE) {
+        atomic_fetch_sub_explicit(&blocks.count, 1, memory_order_relaxed);
         free(memory);
         return;
     }

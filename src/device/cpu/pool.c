@@ -47,11 +47,11 @@ static struct {
 static SP_THREAD_LOCAL struct {
     const struct cpu_device *placed_for; /* NUMA sub-device whose processors this thread is bound to */
     bool is_worker;
-    /* While it ends a work: the stream of the works that it may take next, any with is_worker; and how many it has kept for
+    /* While it ends a work: the stream of the works that it may take next, any with is_worker; and whether it has kept one for
      * itself by waking nobody. */
     bool is_ending;
     const void *stream;
-    unsigned kept;
+    bool has_kept;
 } this_thread;
 
 /* With the lock held. */
@@ -192,10 +192,10 @@ static void run_work(struct sp_work *work, struct sp_gate *gate)
         if (work->timed)
             work->end_ns = sp_time_ns();
         this_thread.is_ending = true;
-        this_thread.kept = 0;
+        this_thread.has_kept = false;
         work->finished(work, atomic_load_explicit(&work->driver.error, memory_order_relaxed));
         this_thread.is_ending = false;
-        if (this_thread.kept && gate && sp_gate_is_open(gate))
+        if (this_thread.has_kept && gate && sp_gate_is_open(gate))
             wake_one_sleeper();
     }
 }
@@ -273,14 +273,14 @@ static int start_threads(unsigned wanted)
     return started ? 0 : -ENOMEM;
 }
 
-/* Whether this thread is going to take the work itself: it is about to look for one, and has kept none yet. */
-static bool is_for_this_thread(const struct sp_work *work)
+/* Keeps the work for this thread, which is about to look for one, unless it may not take it or has kept one already. */
+static bool keep_for_this_thread(const struct sp_work *work)
 {
-    if (!this_thread.is_ending || this_thread.kept ||
+    if (!this_thread.is_ending || this_thread.has_kept ||
         (!this_thread.is_worker && (work->stream != this_thread.stream ||
                                     sp_cpu_device(work->driver.device)->has_processors)))
         return false;
-    this_thread.kept++;
+    this_thread.has_kept = true;
     return true;
 }
 
@@ -308,7 +308,7 @@ void sp_cpu_pool_submit(struct sp_device *device, struct sp_work *work, bool is_
     }
     /* A spinning thread will find it, or this one; a heavy work is worth a second one. */
     if (is_heavy ||
-        (atomic_load_explicit(&pool.spinners, memory_order_seq_cst) == 0 && !is_for_this_thread(work)))
+        (atomic_load_explicit(&pool.spinners, memory_order_seq_cst) == 0 && !keep_for_this_thread(work)))
         wake_one_sleeper();
 }
 
