@@ -5,6 +5,8 @@
  */
 #include "compiler/cc/division.h"
 
+#include "compiler/cc/ir.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -68,22 +70,14 @@ static void guard(LLVMBuilderRef builder, LLVMValueRef division, bool is_signed,
     LLVMInstructionEraseFromParent(division);
 }
 
+static void guard_division(LLVMBuilderRef builder, LLVMValueRef value)
+{
+    bool is_signed, is_remainder;
+    if (is_division(value, &is_signed, &is_remainder) && !is_harmless(LLVMGetOperand(value, 1)))
+        guard(builder, value, is_signed, is_remainder);
+}
+
 void sp_cc_guard_divisions(LLVMModuleRef module)
 {
-    LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
-    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
-        LLVMBasicBlockRef block;
-        for (block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block)) {
-            LLVMValueRef value = LLVMGetFirstInstruction(block);
-            while (value) {
-                bool is_signed, is_remainder;
-                LLVMValueRef next = LLVMGetNextInstruction(value);
-                if (is_division(value, &is_signed, &is_remainder) &&
-                    !is_harmless(LLVMGetOperand(value, 1)))
-                    guard(builder, value, is_signed, is_remainder);
-                value = next;
-            }
-        }
-    }
-    LLVMDisposeBuilder(builder);
+    sp_ir_each_instruction(module, guard_division);
 }

@@ -208,3 +208,19 @@ void sp_ir_dump(LLVMModuleRef module, const char *name)
         LLVMDisposeMessage(message);
     sp_cc_text_finish(&path);
 }
+
+void sp_ir_each_instruction(LLVMModuleRef module,
+                            void (*visit)(LLVMBuilderRef builder, LLVMValueRef value))
+{
+    LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
+    LLVMBasicBlockRef block;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        for (block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block)) {
+            LLVMValueRef next;
+            for (LLVMValueRef value = LLVMGetFirstInstruction(block); value; value = next) {
+                next = LLVMGetNextInstruction(value);
+                visit(builder, value);
+            }
+        }
+    LLVMDisposeBuilder(builder);
+}

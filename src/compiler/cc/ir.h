@@ -41,6 +41,11 @@ bool sp_ir_is_intrinsic(LLVMValueRef value, const char *prefix);
 
 bool sp_ir_is_definition(LLVMValueRef function);
 
+/* Calls `visit` for each instruction of the module, in order. It may replace and erase the one it is given, and build before
+ * and right behind it: what it builds is not visited. */
+void sp_ir_each_instruction(LLVMModuleRef module,
+                            void (*visit)(LLVMBuilderRef builder, LLVMValueRef value));
+
 /* True where the constant is, or holds in an expression or aggregate, a value for which test is
  * true. */
 bool sp_ir_constant_holds(LLVMValueRef constant, bool (*test)(LLVMValueRef, const void *),

@@ -4,6 +4,8 @@
  * clause. */
 #include "compiler/cc/gpu/conversions.h"
 
+#include "compiler/cc/ir.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,30 +31,21 @@ static LLVMValueRef convert(LLVMModuleRef module, LLVMBuilderRef builder, LLVMVa
     return LLVMBuildTrunc(builder, whole, type, "");
 }
 
-static void saturate(LLVMModuleRef module, LLVMBuilderRef builder, LLVMBasicBlockRef block)
+static void saturate(LLVMBuilderRef builder, LLVMValueRef value)
 {
-    LLVMValueRef next;
-    for (LLVMValueRef value = LLVMGetFirstInstruction(block); value; value = next) {
-        next = LLVMGetNextInstruction(value);
-        LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
-        if (opcode != LLVMFPToSI && opcode != LLVMFPToUI)
-            continue;
-        LLVMPositionBuilderBefore(builder, value);
-        LLVMValueRef other = convert(module, builder, value);
-        if (!other)
-            continue;
-        LLVMReplaceAllUsesWith(value, other);
-        LLVMInstructionEraseFromParent(value);
-    }
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    if (opcode != LLVMFPToSI && opcode != LLVMFPToUI)
+        return;
+    LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(value));
+    LLVMPositionBuilderBefore(builder, value);
+    LLVMValueRef other = convert(LLVMGetGlobalParent(function), builder, value);
+    if (!other)
+        return;
+    LLVMReplaceAllUsesWith(value, other);
+    LLVMInstructionEraseFromParent(value);
 }
 
 void sp_gpu_saturate_conversions(LLVMModuleRef module)
 {
-    LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
-    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
-        LLVMBasicBlockRef block;
-        for (block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
-            saturate(module, builder, block);
-    }
-    LLVMDisposeBuilder(builder);
+    sp_ir_each_instruction(module, saturate);
 }

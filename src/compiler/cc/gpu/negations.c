@@ -4,6 +4,8 @@
  * Mandelbrot set is such a product, and another one the copy that it needs of y. */
 #include "compiler/cc/gpu/negations.h"
 
+#include "compiler/cc/ir.h"
+
 #include <stddef.h>
 
 /* What `value` is the negation of, or NULL. */
@@ -18,6 +20,8 @@ static void negate(LLVMBuilderRef builder, LLVMValueRef product)
 {
     LLVMValueRef factors[2];
     unsigned signs = 0;
+    if (LLVMGetInstructionOpcode(product) != LLVMFMul)
+        return;
     for (unsigned i = 0; i < 2; i++) {
         LLVMValueRef inner = negated(LLVMGetOperand(product, i));
         factors[i] = inner ? inner : LLVMGetOperand(product, i);
@@ -38,17 +42,5 @@ static void negate(LLVMBuilderRef builder, LLVMValueRef product)
 
 void sp_gpu_negate_products(LLVMModuleRef module)
 {
-    LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
-    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
-        LLVMBasicBlockRef block;
-        for (block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block)) {
-            LLVMValueRef next;
-            for (LLVMValueRef value = LLVMGetFirstInstruction(block); value; value = next) {
-                next = LLVMGetNextInstruction(value);
-                if (LLVMGetInstructionOpcode(value) == LLVMFMul)
-                    negate(builder, value);
-            }
-        }
-    }
-    LLVMDisposeBuilder(builder);
+    sp_ir_each_instruction(module, negate);
 }

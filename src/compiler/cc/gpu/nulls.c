@@ -49,20 +49,14 @@ static void keep_null(LLVMBuilderRef builder, LLVMValueRef cast)
     LLVMSetOperand(choice, 2, cast);
 }
 
+static void keep_null_of_cast(LLVMBuilderRef builder, LLVMValueRef value)
+{
+    if (LLVMIsAAddrSpaceCastInst(value) && space_of(value) == SP_SPACE_GENERIC &&
+        space_of(LLVMGetOperand(value, 0)) == SP_SPACE_LOCAL)
+        keep_null(builder, value);
+}
+
 void sp_gpu_keep_nulls(LLVMModuleRef module)
 {
-    LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
-    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
-        LLVMBasicBlockRef block;
-        for (block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block)) {
-            LLVMValueRef next;
-            for (LLVMValueRef value = LLVMGetFirstInstruction(block); value; value = next) {
-                next = LLVMGetNextInstruction(value);
-                if (LLVMIsAAddrSpaceCastInst(value) && space_of(value) == SP_SPACE_GENERIC &&
-                    space_of(LLVMGetOperand(value, 0)) == SP_SPACE_LOCAL)
-                    keep_null(builder, value);
-            }
-        }
-    }
-    LLVMDisposeBuilder(builder);
+    sp_ir_each_instruction(module, keep_null_of_cast);
 }
