@@ -19,6 +19,7 @@
 #include "svm/atomic_part.h"
 #include "svm/coherence_internal.h"
 #include "svm/pool.h"
+#include "svm/room_line.h"
 #include "svm/trace.h"
 #include "util/alloc.h"
 #include "util/time.h"
@@ -36,7 +37,7 @@ struct agent {
 static struct {
     pthread_mutex_t lock;
     struct agent agents[SP_MAX_AGENTS];
-    struct sp_coherence *first_waiting, *last_waiting; /* for room, in order */
+    struct sp_room_line line;
 } bindings = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void sp_bindings_lock(void)
@@ -569,67 +570,42 @@ static bool has_hope(const struct sp_coherence *coherence, int error)
     return false;
 }
 
-static void wait_in_line(struct sp_coherence *coherence)
-{
-    coherence->next_waiting = NULL;
-    *(bindings.first_waiting ? &bindings.last_waiting->next_waiting : &bindings.first_waiting) =
-        coherence;
-    bindings.last_waiting = coherence;
-}
-
-/* Whether someone in line needs one of the same agents. */
-static bool is_behind(const struct sp_coherence *coherence)
-{
-    const struct sp_coherence *other = coherence->count ? bindings.first_waiting : NULL;
-    while (other && !(other->agents & coherence->agents))
-        other = other->next_waiting;
-    return other != NULL;
-}
-
 bool sp_bindings_pin(struct sp_coherence *coherence, struct sp_arena *arena)
 {
     coherence->arena = arena;
     sp_bindings_lock();
     /* Who waits already goes first. */
-    int error = is_behind(coherence) ? -EBUSY : pin_ranges(coherence);
+    int error = coherence->count && sp_room_line_has(&bindings.line, coherence->agents)
+                    ? -EBUSY
+                    : pin_ranges(coherence);
     bool must_wait = has_hope(coherence, error);
     if (must_wait)
-        wait_in_line(coherence);
+        sp_room_line_add(&bindings.line, coherence);
     sp_bindings_unlock();
     if (error && !must_wait)
         sp_coherence_note_error(coherence, error);
     return !must_wait;
 }
 
+/* Whether it has room now, or never will. */
+static bool leaves_line(struct sp_coherence *coherence)
+{
+    coherence->pin_error = pin_ranges(coherence);
+    return !has_hope(coherence, coherence->pin_error);
+}
+
 /* Takes those off the line of waiting commands that have room now, or never will. They are a list, with `pin_error`
- * set. None overtakes another that needs one of the same agents. */
+ * set. */
 static struct sp_coherence *take_ready(void)
 {
-    struct sp_coherence *first = NULL, **last = &first, *waiting = bindings.first_waiting;
-    uint32_t blocked = 0;
-    bindings.first_waiting = bindings.last_waiting = NULL;
-    while (waiting) {
-        struct sp_coherence *coherence = waiting;
-        waiting = coherence->next_waiting;
-        int error = coherence->agents & blocked ? -EBUSY : pin_ranges(coherence);
-        if (has_hope(coherence, error)) {
-            blocked |= coherence->agents;
-            wait_in_line(coherence);
-            continue;
-        }
-        coherence->next_waiting = NULL;
-        coherence->pin_error = error;
-        *last = coherence;
-        last = &coherence->next_waiting;
-    }
-    return first;
+    return sp_room_line_take(&bindings.line, leaves_line);
 }
 
 static void go_on_with(struct sp_coherence *ready)
 {
     while (ready) {
         struct sp_coherence *coherence = ready;
-        ready = coherence->next_waiting; /* it may be gone afterwards */
+        ready = coherence->line.next; /* it may be gone afterwards */
         sp_coherence_pinned(coherence, coherence->pin_error);
     }
 }

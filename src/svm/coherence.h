@@ -16,6 +16,7 @@
 #include "device/driver.h"
 #include "svm/directory.h"
 #include "svm/heap.h"
+#include "svm/room_line.h"
 
 struct sp_binding;
 struct sp_span;
@@ -59,7 +60,7 @@ struct sp_coherence {
     atomic_int error;            /* 0 or the first error */
     /* While it waits for room on the agent (bindings.c). */
     struct sp_arena *arena;
-    struct sp_coherence *next_waiting;
+    struct sp_line_place line;
     int pin_error;
     uint32_t agents;             /* bit a: it needs agent a's memory */
     bool has_run;                /* its work has ended well, whatever became of what it wrote */
