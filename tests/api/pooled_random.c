@@ -52,6 +52,14 @@ static struct region *any_region(void)
     return &regions[random_below(2) ? 0 : random_below(REGIONS)];
 }
 
+/* One thread has it; watched access by access, millions of them take a minute. */
+__attribute__((no_sanitize("thread"))) static void add_to_oracle(struct region *r, size_t first, size_t count,
+                                                                 unsigned char value)
+{
+    for (size_t i = first; i < first + count; i++)
+        r->oracle[i] = (unsigned char)(r->oracle[i] + value);
+}
+
 static void start_add(int agent, struct region *r, size_t first, size_t count, unsigned char value)
 {
     cl_ulong from = first;
@@ -61,8 +69,7 @@ static void start_add(int agent, struct region *r, size_t first, size_t count, u
     CHECK_CL(clEnqueueNDRangeKernel(queues[agent], add_kernel, 1, NULL, &count, NULL, 0, NULL, NULL),
              CL_SUCCESS);
     CHECK_CL(clFlush(queues[agent]), CL_SUCCESS);
-    for (size_t i = first; i < first + count; i++)
-        r->oracle[i] = (unsigned char)(r->oracle[i] + value);
+    add_to_oracle(r, first, count, value);
 }
 
 static void finish(void)
