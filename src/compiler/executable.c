@@ -46,6 +46,11 @@
 /* Threads that generate code: mostly they wait for samepage-cc's processes, of which more than
  * processors make no sense. */
 #define MAX_THREADS 8u
+
+/* Code for a local size is for a kernel that runs already, and slowly: it does not wait behind
+ * kernels that may never be asked for (one with the rounds of a hash takes 2 s), but has as many
+ * threads again. */
+#define VARIANT_THREADS 2u /* times the threads */
 #define THREAD_STACK_BYTES (512u << 10)
 
 enum unit_state { UNIT_WAITING, UNIT_RUNNING, UNIT_READY, UNIT_FAILED };
@@ -277,12 +282,18 @@ end:
     settle(unit, error, log);
 }
 
+/* How many threads may have units, that one of them has this. */
+static unsigned most_threads(const struct unit *unit)
+{
+    return unit->variant ? pool.max_threads * VARIANT_THREADS : pool.max_threads;
+}
+
 static void *pool_thread(void *unused)
 {
     (void)unused;
     pthread_mutex_lock(&pool.lock);
     while (pool.first) {
-        if (pool.busy && pool.busy + pool.demands >= pool.max_threads) {
+        if (pool.busy && pool.busy + pool.demands >= most_threads(pool.first)) {
             /* Who waits for code goes first: it has a thread of its own, and needs a processor. */
             pthread_cond_wait(&pool.moved, &pool.lock);
             continue;
@@ -314,11 +325,13 @@ static void submit(struct unit *unit)
     if (!pool.has_atfork)
         pool.has_atfork =
             pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
-    if (unit->variant)
+    if (unit->variant) {
         list_prepend(unit);
-    else
+        pthread_cond_broadcast(&pool.moved); /* a thread that may not take another, may take this */
+    } else {
         list_append(unit);
-    if (pool.num_threads < pool.max_threads && !sp_alloc_may_fail() &&
+    }
+    if (pool.num_threads < most_threads(unit) && !sp_alloc_may_fail() &&
         sp_thread_start_detached(pool_thread, NULL, THREAD_STACK_BYTES) == 0)
         pool.num_threads++;
 }
@@ -633,13 +646,12 @@ static int get_slot(struct sp_executable *executable, const struct sp_device *ro
     return error == -ENOMEM || !error ? error : -EIO;
 }
 
-/* Whether code for one local size is worth having. On the CPU it is for the loops between barriers,
- * and for private arrays that become registers where loops over them are unrolled (special.c); a
- * GPU is also spared the test for the NDRange's edges, and computes fewer ids (gpu/builtins.c). */
+/* Whether code for one local size is worth having. On the CPU it is for the loops between barriers
+ * (special.c); a GPU is spared the test for the NDRange's edges, and computes fewer ids
+ * (gpu/builtins.c). */
 static bool pays_special_code(const struct sp_device *root, const struct sp_kernel_info *kernel)
 {
-    return (kernel->has_barrier || kernel->loops_over_private || root->info.is_gpu) &&
-           !kernel->reqd_local_size[0];
+    return (kernel->has_barrier || root->info.is_gpu) && !kernel->reqd_local_size[0];
 }
 
 int sp_executable_code(struct sp_executable *executable, const struct sp_device *root,

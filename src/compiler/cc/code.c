@@ -27,7 +27,7 @@
 /* One wanted kernel on its way. */
 struct kernel {
     LLVMValueRef function;
-    LLVMValueRef special; /* its copy for vector code (special.h); NULL where there is none */
+    LLVMValueRef special; /* its copy for vector code (special.h), or NULL */
     uint64_t size[3];     /* that size; 0 0 0 for any */
     struct sp_kernel_info info;
     struct sp_cc_layout locals;
@@ -221,18 +221,24 @@ static void delete_kernels(struct work *work)
     }
 }
 
-/* Kernels whose local size is known get a copy for it, beside the code for any size. */
-static bool make_special(struct work *work, struct sp_cc_text *log)
+/* Copies for vector code: of kernels whose local size is known, where it is a constant, and of those
+ * with loops over private arrays, whose turns hang on no size. */
+static bool gets_copy(const struct work *work, const struct kernel *kernel, bool known)
+{
+    if (known)
+        return work->optimise && kernel->size[0];
+    return work->optimise && !kernel->size[0] && kernel->info.loops_over_private;
+}
+
+static bool make_copies(struct work *work, bool known, struct sp_cc_text *log)
 {
     size_t count = 0, all = work->code->kernels.count;
     LLVMValueRef *kernels = sp_cc_allocate(all * sizeof(LLVMValueRef));
     LLVMValueRef *copies = sp_cc_allocate(all * sizeof(LLVMValueRef));
     bool made = true;
-    for (size_t i = 0; i < all; i++) {
-        choose_size(work, &work->kernels[i], work->kernels[i].size);
-        if (work->optimise && work->kernels[i].size[0])
+    for (size_t i = 0; i < all; i++)
+        if (gets_copy(work, &work->kernels[i], known))
             kernels[count++] = work->kernels[i].function;
-    }
     if (count && !sp_wg_copy_kernels(work->module, kernels, count, copies)) {
         sp_cc_text_format(log, "error: kernels cannot be copied\n");
         made = false;
@@ -241,19 +247,42 @@ static bool make_special(struct work *work, struct sp_cc_text *log)
     for (size_t i = 0; i < all && next < count && made; i++)
         if (work->kernels[i].function == kernels[next]) {
             work->kernels[i].special = copies[next++];
-            sp_wg_fix_local_size(work->kernels[i].special, work->kernels[i].size);
+            if (known)
+                sp_wg_fix_local_size(work->kernels[i].special, work->kernels[i].size);
         }
     if (count && made)
-        made =
-            !sp_cc_passes_failed(sp_wg_straighten(work->module, copies, count, work->machine), log);
+        made = !sp_cc_passes_failed(
+            sp_wg_straighten(work->module, copies, count, known, work->machine), log);
     free(kernels);
     free(copies);
     return made;
 }
 
+static bool make_special(struct work *work, struct sp_cc_text *log)
+{
+    for (size_t i = 0; i < work->code->kernels.count; i++)
+        choose_size(work, &work->kernels[i], work->kernels[i].size);
+    return make_copies(work, true, log) && make_copies(work, false, log);
+}
+
 static bool run(struct work *work, const char *passes, struct sp_cc_text *log)
 {
     return !sp_cc_passes_failed(sp_ir_run_passes(work->module, passes, work->machine), log);
+}
+
+/* What vector code is made of; the scalar form beside a copy keeps its loops: unrolled it would take
+ * as long to make as all the rest. */
+static bool unroll(struct work *work, struct sp_cc_text *log)
+{
+    size_t count = work->code->kernels.count;
+    LLVMValueRef *kernels = sp_cc_allocate(count * sizeof(LLVMValueRef));
+    for (size_t i = 0; i < count; i++)
+        kernels[i] =
+            work->kernels[i].special ? work->kernels[i].special : work->kernels[i].function;
+    bool unrolled = !sp_cc_passes_failed(
+        sp_wg_unroll(work->module, kernels, count, work->machine), log);
+    free(kernels);
+    return unrolled;
 }
 
 static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *results,
@@ -264,7 +293,7 @@ static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *resu
     set_target(work);
     if (!make_special(work, log))
         return SP_CC_INTERNAL;
-    if (work->optimise && sp_cc_passes_failed(sp_wg_unroll(work->module, work->machine), log))
+    if (work->optimise && !unroll(work, log))
         return SP_CC_INTERNAL;
     if (sp_cc_passes_failed(sp_wg_prepare(work->module, work->machine), log))
         return SP_CC_INTERNAL;

@@ -337,7 +337,7 @@ static uint32_t loops_left(const char *turns, unsigned handed_on, const char *en
                       handed_on > 0 ? "%a" : "%sum", handed_on > 1 ? "%b" : "%x",
                       handed_on > 2 ? "%c" : "%y", turns, end_of_turn);
     parse(&parsed, text.bytes);
-    assert_null(sp_wg_unroll(parsed.module, NULL));
+    assert_null(sp_wg_unroll(parsed.module, &parsed.function, 1, NULL));
     assert_false(sp_cc_module_is_broken(parsed.module, "after unrolling", &parsed.log));
     sp_wg_graph_init(&graph, parsed.function);
     uint32_t loops = graph.num_loops;
@@ -367,7 +367,7 @@ static void test_unrolling_leaves_switches_alone(void **state)
     parse(&parsed, "define void @k(i32 %a) {\n"
                    "entry:\n  switch i32 %a, label %x [ i32 1, label %y\n i32 2, label %z ]\n"
                    "x:\n  ret void\ny:\n  ret void\nz:\n  ret void\n}\n");
-    assert_null(sp_wg_unroll(parsed.module, NULL));
+    assert_null(sp_wg_unroll(parsed.module, &parsed.function, 1, NULL));
     assert_false(sp_cc_module_is_broken(parsed.module, "after unrolling", &parsed.log));
     discard(&parsed);
 }
@@ -671,7 +671,10 @@ static void test_a_copy_for_a_local_size_has_no_loops(void **state)
     assert_int_equal(LLVMGetLinkage(variable), LLVMInternalLinkage);
     assert_true(sp_ir_uses_global(copy, variable));
     sp_wg_fix_local_size(copy, size);
-    assert_null(sp_wg_straighten(parsed.module, &copy, 1, NULL));
+    /* Loops with barriers only where they are wanted. */
+    assert_null(sp_wg_straighten(parsed.module, &copy, 1, false, NULL));
+    assert_int_equal(count_calls(copy, SP_BARRIER_NAME), 1);
+    assert_null(sp_wg_straighten(parsed.module, &copy, 1, true, NULL));
     assert_int_equal(count_calls(copy, SP_BARRIER_NAME), 1 + 2 + 3 + 4);
     sp_wg_graph_init(&graph, copy);
     assert_int_equal(graph.num_loops, 0);
@@ -706,7 +709,7 @@ static void test_which_loops_are_unrolled(void **state)
         sp_cc_text_format(&whole, text, private ? "%a" : "addrspace(1) %g",
                           private ? "" : "addrspace(1)");
         parse(&parsed, whole.bytes);
-        assert_null(sp_wg_straighten(parsed.module, &parsed.function, 1, NULL));
+        assert_null(sp_wg_straighten(parsed.module, &parsed.function, 1, false, NULL));
         sp_wg_graph_init(&graph, parsed.function);
         assert_int_equal(graph.num_loops, !private);
         sp_wg_graph_finish(&graph);
@@ -736,7 +739,7 @@ static void test_operations_are_joined(void **state)
                    "  store volatile i64 %sum, ptr addrspace(1) %g\n"
                    "  store volatile i64 %other, ptr addrspace(1) %g\n"
                    "  ret void\n}\n");
-    assert_null(sp_wg_straighten(parsed.module, &parsed.function, 1, NULL));
+    assert_null(sp_wg_straighten(parsed.module, &parsed.function, 1, true, NULL));
     assert_false(sp_cc_module_is_broken(parsed.module, "in the test", &parsed.log));
     LLVMValueRef phi = LLVMGetFirstInstruction(LLVMGetLastBasicBlock(parsed.function));
     assert_non_null(LLVMIsAPHINode(phi));

@@ -404,20 +404,22 @@ static bool is_private(LLVMValueRef address)
     return LLVMIsAAllocaInst(address);
 }
 
-/* Loops with barriers, and loops over private arrays, whose elements may become registers. Others
- * are better as they are: work-items then go through each turn together, and what a turn loads
- * serves several of them (matmul: twice as fast). */
-static bool unrolling_pays(const struct sp_wg_graph *graph, const struct sp_bits *blocks)
+/* Loops with barriers, where wanted, and loops over private arrays, whose elements may become
+ * registers. Others are better as they are: work-items then go through each turn together, and what
+ * a turn loads serves several of them (matmul: twice as fast). */
+static bool unrolling_pays(const struct sp_wg_graph *graph, const struct sp_bits *blocks,
+                           bool barriers)
 {
+    bool pays = false;
     SP_BITS_EACH(b, blocks)
     for (LLVMValueRef value = LLVMGetFirstInstruction(graph->blocks[b]); value;
          value = LLVMGetNextInstruction(value)) {
         bool load = LLVMIsALoadInst(value), store = LLVMIsAStoreInst(value);
-        if (sp_ir_calls(value, SP_BARRIER_NAME) ||
-            ((load || store) && is_private(LLVMGetOperand(value, load ? 0 : 1))))
-            return true;
+        if (sp_ir_calls(value, SP_BARRIER_NAME))
+            return barriers;
+        pays |= (load || store) && is_private(LLVMGetOperand(value, load ? 0 : 1));
     }
-    return false;
+    return pays;
 }
 
 /* The operation with a constant that all values which meet in `phi` are, on a value that is known
@@ -472,7 +474,7 @@ static void join_operations(const struct sp_wg_graph *graph)
 }
 
 /* Marks loops to be unrolled, and takes what they grow by from *room. */
-static bool mark_loops(LLVMValueRef kernel, unsigned *room)
+static bool mark_loops(LLVMValueRef kernel, bool barriers, unsigned *room)
 {
     struct sp_wg_graph graph;
     bool marked = false;
@@ -482,7 +484,7 @@ static bool mark_loops(LLVMValueRef kernel, unsigned *room)
         unsigned turns = sp_wg_loop_turns(&graph, l, MOST_TURNS);
         unsigned size = count_instructions(&graph, &graph.loops[l].blocks) * turns;
         if (!turns || size > LOOP_LIMIT || size > *room ||
-            !unrolling_pays(&graph, &graph.loops[l].blocks))
+            !unrolling_pays(&graph, &graph.loops[l].blocks, barriers))
             continue;
         *room -= size;
         marked = true;
@@ -515,7 +517,7 @@ static void set_untouched(LLVMModuleRef module, const LLVMValueRef *kernels, siz
 }
 
 char *sp_wg_straighten(LLVMModuleRef module, const LLVMValueRef *kernels, size_t count,
-                       LLVMTargetMachineRef machine)
+                       bool barriers, LLVMTargetMachineRef machine)
 {
     unsigned *room = sp_cc_allocate(count * sizeof(unsigned));
     for (size_t i = 0; i < count; i++)
@@ -525,7 +527,7 @@ char *sp_wg_straighten(LLVMModuleRef module, const LLVMValueRef *kernels, size_t
     for (unsigned round = 0; round < ROUNDS && !error; round++) {
         bool marked = false;
         for (size_t i = 0; i < count; i++)
-            marked |= mark_loops(kernels[i], &room[i]);
+            marked |= mark_loops(kernels[i], barriers, &room[i]);
         if (!marked)
             break;
         error = sp_ir_run_passes(module, TO_STRAIGHT, machine);

@@ -186,12 +186,13 @@ static void remove_marks(LLVMValueRef function)
         LLVMSetMetadata(LLVMGetBasicBlockTerminator(block), kind, NULL);
 }
 
-char *sp_wg_unroll(LLVMModuleRef module, LLVMTargetMachineRef machine)
+char *sp_wg_unroll(LLVMModuleRef module, const LLVMValueRef *kernels, size_t count,
+                   LLVMTargetMachineRef machine)
 {
     bool any = false;
     LLVMValueRef f;
-    for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
-        any |= sp_ir_is_definition(f) && mark_loops(f);
+    for (size_t i = 0; i < count; i++)
+        any |= mark_loops(kernels[i]);
     if (!any)
         return NULL;
     char *error = sp_ir_run_passes(module, UNROLL, machine);

@@ -4,8 +4,9 @@
 
 #include <llvm-c/TargetMachine.h>
 
-/* Unrolls such loops of the module's functions wholly, and cleans up where it found any. Before
- * sp_wg_prepare. A message on failure, to be freed, else NULL. */
-char *sp_wg_unroll(LLVMModuleRef module, LLVMTargetMachineRef machine);
+/* Unrolls such loops of `kernels`, functions of the module, wholly, and cleans up where it found
+ * any. Before sp_wg_prepare. A message on failure, to be freed, else NULL. */
+char *sp_wg_unroll(LLVMModuleRef module, const LLVMValueRef *kernels, size_t count,
+                   LLVMTargetMachineRef machine);
 
 #endif
