@@ -86,43 +86,192 @@ void sp_symbol_act_for(const void *caller)
     acts_for = caller;
 }
 
-/* Whether what lies before `address` is a call, so that the address may be where one returns to. */
-static bool is_behind_call(uintptr_t address)
-{
+/* --- Who called ------------------------------------------------------------------------------- */
+
+/* Farther behind its entry a function's code does not lie, where dladdr knows no name of it. The largest of a C library and
+ * of the sanitizers' wrappers have some 20 KiB. */
+#define MAX_FUNCTION_BYTES (64u << 10)
+
+/* So far before its entry a compiler may have put a part of it that it made a function of its own (GCC's -fpartial-inlining). */
+#define MAX_PART_BYTES (4u << 10)
+
+/* The C library, a wrapper, the loader with its layers, this library: few objects are on the way to the application. */
+#define MAX_OBJECTS 8u
+
+/* Below it no code is mapped. */
+#define LOWEST_CODE 4096u
+
 #if defined(__x86_64__)
+
+static bool read_own(uintptr_t address, void *bytes, size_t size)
+{
+    struct iovec to = {bytes, size};
+    struct iovec from = {(void *)address, size};
+    return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)size;
+}
+
+/* What the pointer says that lies `*offset` behind `next`; 0: it cannot be read. */
+static uintptr_t read_pointer(uintptr_t next, const unsigned char *offset)
+{
+    int32_t distance;
+    uintptr_t pointer = 0;
+    memcpy(&distance, offset, sizeof distance);
+    return read_own(next + (uintptr_t)(intptr_t)distance, &pointer, sizeof pointer) ? pointer : 0;
+}
+
+/* The function behind an entry of a procedure linkage table (endbr64 and bnd may come before its jump), or `entry` itself
+ * where it is none. */
+static uintptr_t through_linkage(uintptr_t entry)
+{
+    static const unsigned char endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    unsigned char bytes[11];
+    unsigned at = 0;
+    if (!read_own(entry, bytes, sizeof bytes))
+        return entry;
+    if (!memcmp(bytes, endbr64, sizeof endbr64))
+        at += sizeof endbr64;
+    if (bytes[at] == 0xf2)
+        at++;
+    if (bytes[at] != 0xff || bytes[at + 1] != 0x25) /* jmp *distance(%rip) */
+        return entry;
+    uintptr_t function = read_pointer(entry + at + 6, &bytes[at + 2]);
+    return function ? function : entry;
+}
+
+/* Whether what lies before `address` is a call, so that the address may be where one returns to; `*target` is the
+ * function that it calls, or 0 where the code does not say. */
+static bool is_behind_call(uintptr_t address, uintptr_t *target)
+{
     unsigned char bytes[MAX_CALL_BYTES];
-    struct iovec to = {bytes, sizeof bytes};
-    struct iovec from = {(void *)(address - sizeof bytes), sizeof bytes};
-    if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)sizeof bytes)
+    *target = 0;
+    if (!read_own(address - sizeof bytes, bytes, sizeof bytes))
         return false;
-    if (bytes[MAX_CALL_BYTES - 5] == 0xe8)
+    if (bytes[MAX_CALL_BYTES - 5] == 0xe8) {
+        int32_t distance;
+        memcpy(&distance, &bytes[MAX_CALL_BYTES - 4], sizeof distance);
+        *target = through_linkage(address + (uintptr_t)(intptr_t)distance);
         return true;
+    }
+    if (bytes[MAX_CALL_BYTES - 6] == 0xff && bytes[MAX_CALL_BYTES - 5] == 0x15) { /* *distance(%rip) */
+        *target = read_pointer(address, &bytes[MAX_CALL_BYTES - 4]);
+        return true;
+    }
     /* FF /2, with 0, 1 or 4 bytes of offset and at times one more of index. */
     for (unsigned length = 2; length <= MAX_CALL_BYTES; length++)
         if (bytes[MAX_CALL_BYTES - length] == 0xff &&
             (bytes[MAX_CALL_BYTES - length + 1] & 0x38) == 0x10)
             return true;
     return false;
+}
+
 #else
+
+static bool is_behind_call(uintptr_t address, uintptr_t *target)
+{
+    *target = 0;
     return address != 0;
+}
+
 #endif
+
+static bool is_meant(enum sp_symbol_owner owner)
+{
+    return owner == SP_SYMBOL_APPLICATION || owner == SP_SYMBOL_KERNEL;
+}
+
+/* Whose call the word of a stack is behind, and of what (0: its code does not say). SP_SYMBOL_NONE: it is no such word. */
+static enum sp_symbol_owner owner_of_call(uintptr_t word, uintptr_t *target)
+{
+    if (word < LOWEST_CODE)
+        return SP_SYMBOL_NONE;
+    enum sp_symbol_owner owner = sp_symbol_owner((const void *)(word - 1));
+    return owner != SP_SYMBOL_NONE && is_behind_call(word, target) ? owner : SP_SYMBOL_NONE;
+}
+
+static const void *object_of(uintptr_t address)
+{
+    Dl_info info;
+    return dladdr((const void *)address, &info) ? info.dli_fbase : NULL;
+}
+
+static bool is_among(const void *const *objects, unsigned count, const void *object)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (objects[i] == object)
+            return true;
+    return false;
+}
+
+/* Whether `address` may lie in the function that begins at `entry`. */
+static bool is_in_function(uintptr_t address, uintptr_t entry)
+{
+    Dl_info at, of;
+    if (!dladdr((const void *)address, &at) || !dladdr((const void *)entry, &of) ||
+        at.dli_fbase != of.dli_fbase)
+        return false;
+    if (at.dli_saddr)
+        return at.dli_saddr == of.dli_saddr;
+    return address >= entry ? address - entry < MAX_FUNCTION_BYTES
+                            : entry - address < MAX_PART_BYTES;
+}
+
+/* What earlier calls left lies among the words of a stack; so a word counts only if it is behind a call of what is known to
+ * have been called after it: of the function that holds the place found last ... */
+static const void *find_caller_of_function(uintptr_t instruction, const uintptr_t *stack,
+                                           unsigned num_words)
+{
+    uintptr_t place = instruction;
+    for (unsigned i = 0; i < num_words; i++) {
+        uintptr_t target;
+        enum sp_symbol_owner owner = owner_of_call(stack[i], &target);
+        if (owner == SP_SYMBOL_NONE || !target || !is_in_function(place, target))
+            continue;
+        place = stack[i] - 1;
+        if (is_meant(owner))
+            return (const void *)place;
+    }
+    return NULL;
+}
+
+/* ... or of anything in an object found so far, since a function may end by a jump into another, or have parts that lie
+ * elsewhere. A call in the application whose code does not say what it calls may be of anything. */
+static const void *find_caller_of_object(uintptr_t instruction, const uintptr_t *stack,
+                                         unsigned num_words)
+{
+    const void *objects[MAX_OBJECTS] = {object_of(instruction)};
+    unsigned num_objects = 1;
+    for (unsigned i = 0; i < num_words; i++) {
+        uintptr_t target;
+        enum sp_symbol_owner owner = owner_of_call(stack[i], &target);
+        if (owner == SP_SYMBOL_NONE ||
+            (target ? !is_among(objects, num_objects, object_of(target)) : !is_meant(owner)))
+            continue;
+        if (is_meant(owner))
+            return (const void *)(stack[i] - 1);
+        if (num_objects < MAX_OBJECTS)
+            objects[num_objects++] = object_of(stack[i] - 1);
+    }
+    return NULL;
+}
+
+static const void *find_any_call(const uintptr_t *stack, unsigned num_words)
+{
+    for (unsigned i = 0; i < num_words; i++) {
+        uintptr_t target;
+        if (is_meant(owner_of_call(stack[i], &target)))
+            return (const void *)(stack[i] - 1);
+    }
+    return NULL;
 }
 
 const void *sp_symbol_culprit(uintptr_t instruction, const uintptr_t *stack, unsigned num_words)
 {
-    enum sp_symbol_owner owner = sp_symbol_owner((const void *)instruction);
-    if (owner == SP_SYMBOL_APPLICATION || owner == SP_SYMBOL_KERNEL)
+    if (is_meant(sp_symbol_owner((const void *)instruction)))
         return (const void *)instruction;
-    for (unsigned i = 0; i < num_words; i++) {
-        const void *call = (const void *)(stack[i] - 1);
-        if (stack[i] < 4096)
-            continue;
-        owner = sp_symbol_owner(call);
-        if ((owner == SP_SYMBOL_APPLICATION || owner == SP_SYMBOL_KERNEL) &&
-            is_behind_call(stack[i]))
-            return call;
-    }
-    return NULL;
+    const void *call = find_caller_of_function(instruction, stack, num_words);
+    if (!call)
+        call = find_caller_of_object(instruction, stack, num_words);
+    return call ? call : find_any_call(stack, num_words);
 }
 
 /* --- Names ------------------------------------------------------------------------------------ */
