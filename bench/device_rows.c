@@ -171,8 +171,14 @@ static void savings_rows(void)
     free(own);
 }
 
-/* One launch of many: each with its finish, or all of them with one. */
-static double launch_us(cl_kernel kernel, bool is_stream)
+enum launching {
+    EACH_FINISHED, /* a finish for each */
+    STREAM,        /* one finish for all */
+    ENQUEUE_ONLY   /* what the application's thread spends: the finish is not counted */
+};
+
+/* One launch of many. */
+static double launch_us(cl_kernel kernel, enum launching launching)
 {
     enum { COUNT = 2000 };
     double times[REPEATS];
@@ -183,10 +189,13 @@ static double launch_us(cl_kernel kernel, bool is_stream)
             bench_must(clEnqueueNDRangeKernel(queues[1], kernel, 1, NULL, &one, &one, 0, NULL,
                                               NULL),
                        "clEnqueueNDRangeKernel");
-            if (!is_stream || i == COUNT - 1)
+            if (launching == EACH_FINISHED)
                 bench_must(clFinish(queues[1]), "clFinish");
         }
+        if (launching == STREAM)
+            bench_must(clFinish(queues[1]), "clFinish");
         times[r] = (bench_seconds() - start) / COUNT * 1e6;
+        bench_must(clFinish(queues[1]), "clFinish");
     }
     return bench_median(times, REPEATS);
 }
@@ -202,15 +211,16 @@ static void launch_rows(struct bench *bench)
     if (!word)
         bench_fail("clSVMAlloc gave NULL", 0);
     bench_must(clSetKernelArgSVMPointer(kernel, 0, word), "clSetKernelArgSVMPointer");
-    launch_us(kernel, false);
-    bench_row("launch and finish on a device", launch_us(kernel, false), "us-");
-    bench_row("  in a stream", launch_us(kernel, true), "us-");
+    launch_us(kernel, EACH_FINISHED);
+    bench_row("launch in a stream on a device", launch_us(kernel, STREAM), "us-");
+    bench_row("  the enqueue alone", launch_us(kernel, ENQUEUE_ONLY), "us-");
+    bench_row("launch and finish on a device", launch_us(kernel, EACH_FINISHED), "us-");
     for (int i = 0; i < REGIONS; i++) {
         regions[i] = clSVMAlloc(context, CL_MEM_READ_WRITE, 256, 0);
         if (!regions[i])
             bench_fail("clSVMAlloc gave NULL", i);
     }
-    bench_row("  with 10,000 live regions", launch_us(kernel, false), "us-");
+    bench_row("  with 10,000 live regions", launch_us(kernel, EACH_FINISHED), "us-");
     for (int i = 0; i < REGIONS; i++)
         clSVMFree(context, regions[i]);
     clSVMFree(context, word);
