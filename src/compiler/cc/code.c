@@ -15,6 +15,7 @@
 #include "compiler/cc/workgroup/metadata.h"
 #include "compiler/cc/workgroup/prepare.h"
 #include "compiler/cc/workgroup/special.h"
+#include "compiler/cc/workgroup/turns.h"
 #include "compiler/cc/workgroup/unroll.h"
 #include "compiler/cpu_abi.h"
 
@@ -250,9 +251,6 @@ static bool make_copies(struct work *work, bool known, struct sp_cc_text *log)
             if (known)
                 sp_wg_fix_local_size(work->kernels[i].special, work->kernels[i].size);
         }
-    if (count && made)
-        made = !sp_cc_passes_failed(
-            sp_wg_straighten(work->module, copies, count, known, work->machine), log);
     free(kernels);
     free(copies);
     return made;
@@ -265,24 +263,58 @@ static bool make_special(struct work *work, struct sp_cc_text *log)
     return make_copies(work, true, log) && make_copies(work, false, log);
 }
 
-static bool run(struct work *work, const char *passes, struct sp_cc_text *log)
+/* Straightens the copies of one sort (gets_copy). A message on failure, to be freed, else NULL. */
+static char *straighten(const struct work *work, bool known)
 {
-    return !sp_cc_passes_failed(sp_ir_run_passes(work->module, passes, work->machine), log);
+    size_t count = 0, all = work->code->kernels.count;
+    LLVMValueRef *copies = sp_cc_allocate(all * sizeof(LLVMValueRef));
+    for (size_t i = 0; i < all; i++)
+        if (gets_copy(work, &work->kernels[i], known))
+            copies[count++] = work->kernels[i].special;
+    char *error = NULL;
+    if (count)
+        error = sp_wg_straighten(work->module, copies, count, known, work->machine);
+    free(copies);
+    return error;
 }
 
 /* What vector code is made of; the scalar form beside a copy keeps its loops: unrolled it would take
  * as long to make as all the rest. */
-static bool unroll(struct work *work, struct sp_cc_text *log)
+static char *unroll(const struct work *work)
 {
     size_t count = work->code->kernels.count;
     LLVMValueRef *kernels = sp_cc_allocate(count * sizeof(LLVMValueRef));
     for (size_t i = 0; i < count; i++)
         kernels[i] =
             work->kernels[i].special ? work->kernels[i].special : work->kernels[i].function;
-    bool unrolled = !sp_cc_passes_failed(
-        sp_wg_unroll(work->module, kernels, count, work->machine), log);
+    char *error = sp_wg_unroll(work->module, kernels, count, work->machine);
     free(kernels);
-    return unrolled;
+    return error;
+}
+
+/* Loops that suit work-items side by side: first common turns, which are seen before loops are
+ * rotated, then those that go away. */
+static bool shape_loops(struct work *work, struct sp_cc_text *log)
+{
+    char *error = sp_ir_run_passes(work->module, SP_WG_CLOSED_LOOPS, work->machine);
+    for (size_t i = 0; i < work->code->kernels.count && !error; i++) {
+        const struct kernel *kernel = &work->kernels[i];
+        sp_wg_share_turns(work->module, kernel->function, NULL);
+        if (kernel->special)
+            sp_wg_share_turns(work->module, kernel->special, kernel->size[0] ? kernel->size : NULL);
+    }
+    if (!error)
+        error = straighten(work, true);
+    if (!error)
+        error = straighten(work, false);
+    if (!error)
+        error = unroll(work);
+    return !sp_cc_passes_failed(error, log);
+}
+
+static bool run(struct work *work, const char *passes, struct sp_cc_text *log)
+{
+    return !sp_cc_passes_failed(sp_ir_run_passes(work->module, passes, work->machine), log);
 }
 
 static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *results,
@@ -291,9 +323,7 @@ static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *resu
     LLVMMetadataRef group = sp_wg_access_group(LLVMGetModuleContext(work->module));
     keep_wanted(work);
     set_target(work);
-    if (!make_special(work, log))
-        return SP_CC_INTERNAL;
-    if (work->optimise && !unroll(work, log))
+    if (work->optimise && (!make_special(work, log) || !shape_loops(work, log)))
         return SP_CC_INTERNAL;
     if (sp_cc_passes_failed(sp_wg_prepare(work->module, work->machine), log))
         return SP_CC_INTERNAL;

@@ -18,6 +18,7 @@
 
 #include "compiler/cc/text.h"
 #include "compiler/cc/workgroup/prepare.h"
+#include "compiler/cc/workgroup/turns.h"
 
 #include <stdlib.h>
 
@@ -298,7 +299,8 @@ static bool is_calculation(LLVMValueRef value)
            (LLVMIsACallInst(value) && kind != LLVMVoidTypeKind);
 }
 
-/* Whether work-items may leave the loop at different times, and it contains no other. */
+/* Whether work-items may leave the loop at different times, and it contains no other. The rest of a
+ * loop whose common turns were taken out hardly runs. */
 static bool is_left_singly(const struct sp_wg_graph *graph,
                            const struct sp_wg_uniformity *uniformity, uint32_t loop)
 {
@@ -306,6 +308,9 @@ static bool is_left_singly(const struct sp_wg_graph *graph,
     for (uint32_t l = 0; l < graph->num_loops; l++)
         if (graph->loops[l].parent == loop)
             return false;
+    SP_BITS_EACH(b, &graph->predecessors[graph->loops[loop].header])
+    if (sp_wg_is_rest(LLVMGetBasicBlockTerminator(graph->blocks[b])))
+        return false;
     SP_BITS_EACH(b, &graph->loops[loop].blocks)
     for (int s = 0; s < 2 && sp_bits_has(&uniformity->branches, b); s++)
         left |= !sp_bits_has(&graph->loops[loop].blocks, graph->successors[b][s]);
