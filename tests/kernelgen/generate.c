@@ -509,6 +509,36 @@ static struct statement *loop(struct generator *g, const struct scope *scope)
     return s;
 }
 
+/* Work-items begin at their ids and go on in equal steps, as over an array or a tile. */
+static struct statement *stride(struct generator *g, const struct scope *scope)
+{
+    static const unsigned starts[] = {ID_LINEAR_LOCAL, ID_LOCAL_0, ID_LOCAL_0, ID_LOCAL_1,
+                                      ID_LINEAR_GLOBAL, ID_GLOBAL_0};
+    static const unsigned steps[] = {ID_ITEMS,
+                                     ID_LOCAL_SIZE_0,
+                                     ID_GLOBAL_SIZE_0,
+                                     STRIDE_CONSTANT + 4,
+                                     STRIDE_CONSTANT + 16,
+                                     STRIDE_CONSTANT + 64};
+    static const enum base bases[] = {BASE_INT, BASE_INT, BASE_UINT, BASE_LONG, BASE_ULONG};
+    struct statement *s = new_statement(g, STRIDE);
+    struct scope inner = inside(scope, false);
+    inner.loops++;
+    inner.in_loop = inner.can_break = true;
+    inner.loop_together = inner.break_together = false;
+    s->which = new_counter(g, false);
+    g->kernel->variables[s->which].type.base = bases[below(g, 5)];
+    s->start = starts[below(g, 6)];
+    s->step = steps[below(g, 6)];
+    s->inclusive = chance(g, 20);
+    s->other = s->start >= ID_LINEAR_GLOBAL ? 63 : 7;
+    bool known = chance(g, 50);
+    for (unsigned i = 0; i < 2; i++)
+        s->kids[i] = known ? constant(g, scalar_int) : make(g, scalar_int, chance(g, 80), 2);
+    s->bodies[0] = list(g, &inner, some_length(g));
+    return s;
+}
+
 static struct statement *cycle(struct generator *g, const struct scope *scope)
 {
     struct statement *s = new_statement(g, CYCLE);
@@ -573,6 +603,8 @@ static struct statement *statement(struct generator *g, const struct scope *scop
     unsigned what = below(g, 100);
     bool deep = scope->depth >= DEPTH || g->budget <= 0;
     g->budget--;
+    if (!deep && scope->together && scope->loops < 3 && chance(g, 8))
+        return stride(g, scope);
     if (what < 30 || (deep && what < 60))
         return assignment(g, scope);
     if (what < 35)
@@ -597,7 +629,9 @@ static struct statement *statement(struct generator *g, const struct scope *scop
         return labelled(g, scope);
     if (scope->loops >= 3)
         return branch(g, scope);
-    return what < 90 ? cycle(g, scope) : loop(g, scope);
+    if (what < 90)
+        return cycle(g, scope);
+    return chance(g, 40) ? stride(g, scope) : loop(g, scope);
 }
 
 static struct statement *list(struct generator *g, const struct scope *scope, unsigned length)

@@ -354,6 +354,21 @@ static enum status loop(struct item *item, const struct statement *s)
     return GO_ON;
 }
 
+static enum status stride(struct item *item, const struct statement *s)
+{
+    int64_t step = s->step >= STRIDE_CONSTANT ? (int64_t)s->step - STRIDE_CONSTANT
+                                              : identity(item, s->step);
+    for (*counter(item, s) = identity(item, s->start);; *counter(item, s) += step) {
+        int64_t bound = (scalar(item, s->kids[0]) & STRIDE_TURNS) * step +
+                        (scalar(item, s->kids[1]) & s->other) + s->inclusive;
+        if (*counter(item, s) >= bound)
+            return GO_ON;
+        enum status status = run_list(item, s->bodies[0]);
+        if (leaves(&status))
+            return status;
+    }
+}
+
 static enum status cycle(struct item *item, const struct statement *s)
 {
     *counter(item, s) = 0;
@@ -477,6 +492,8 @@ static enum status run_statement(struct item *item, const struct statement *s)
         return run_list(item, s->bodies[scalar(item, s->kids[0]) ? 0 : 1]);
     case SWITCH:
         return choose_case(item, s);
+    case STRIDE:
+        return stride(item, s);
     case FOR:
     case WHILE:
     case DO:

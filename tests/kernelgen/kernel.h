@@ -133,6 +133,7 @@ enum kind {
     BRANCH,    /* kid 0 ? body 0 : body 1 */
     SWITCH,    /* kid 0 & 3: bodies, falling through where the bit of `falls` is set */
     FOR,       /* counter which to kid 0 & other */
+    STRIDE,    /* counter which from id `start` in steps of `step`, to a sum of kids 0 and 1 */
     WHILE,     /* at most `other` times while kid 0 */
     DO,        /* the same with the question last */
     BREAK,     /* where kid 0 */
@@ -155,12 +156,18 @@ enum collective {
 
 #define MAX_BODIES 4u
 
+/* A STRIDE ends at (kid 0 & STRIDE_TURNS) * step + (kid 1 & other). */
+#define STRIDE_CONSTANT 1000u
+#define STRIDE_TURNS 3
+
 struct statement {
     enum kind kind;
     struct statement *next;
     struct expression *kids[3];
     struct statement *bodies[MAX_BODIES];
     unsigned which, other, falls;
+    unsigned start, step; /* of STRIDE: an enum id, and one, or STRIDE_CONSTANT and a number */
+    bool inclusive;       /* of STRIDE: the bound, too, is a turn */
     int lane; /* of ASSIGN; -1: all */
     enum commuting commuting;
     enum collective collective;

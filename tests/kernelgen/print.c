@@ -326,6 +326,32 @@ static void put_switch(FILE *out, const struct kernel *k, const struct statement
     put_line(out, depth, "}");
 }
 
+static void put_step(FILE *out, const struct statement *s)
+{
+    if (s->step >= STRIDE_CONSTANT)
+        fprintf(out, "%u", s->step - STRIDE_CONSTANT);
+    else
+        put_id(out, s->step);
+}
+
+static void put_stride(FILE *out, const struct kernel *k, const struct statement *s, unsigned depth)
+{
+    const char *type = base_names[k->variables[s->which].type.base];
+    unsigned i = s->which;
+    fprintf(out, "for (i%u = ", i);
+    put_id(out, s->start);
+    fprintf(out, "; i%u %s (%s)(((", i, s->inclusive ? "<=" : "<", type);
+    put(out, k, s->kids[0]);
+    fprintf(out, ") & %d) * ", STRIDE_TURNS);
+    put_step(out, s);
+    fputs(" + ((", out);
+    put(out, k, s->kids[1]);
+    fprintf(out, ") & %u)); i%u += ", s->other, i);
+    put_step(out, s);
+    fputs(")", out);
+    put_block(out, k, s->bodies[0], depth);
+}
+
 static void put_loop(FILE *out, const struct kernel *k, const struct statement *s, unsigned depth)
 {
     unsigned i = s->which;
@@ -476,6 +502,9 @@ static void put_statement(FILE *out, const struct kernel *k, const struct statem
         break;
     case SWITCH:
         put_switch(out, k, s, depth);
+        break;
+    case STRIDE:
+        put_stride(out, k, s, depth);
         break;
     case FOR:
     case WHILE:

@@ -256,6 +256,10 @@ bool sp_wg_first_number(LLVMValueRef value, uint64_t *number)
     }
     LLVMOpcode opcode = opcode_of(value);
     bool cast = opcode == LLVMTrunc || opcode == LLVMZExt || opcode == LLVMSExt;
+    if (opcode == LLVMMul) /* rows of a size that is not known, in the first one */
+        for (unsigned i = 0; i < 2; i++)
+            if (sp_wg_first_number(LLVMGetOperand(value, i), number) && *number == 0)
+                return true;
     if ((!cast && !LLVMIsABinaryOperator(value)) ||
         !sp_wg_first_number(LLVMGetOperand(value, 0), &a) ||
         (!cast && !sp_wg_first_number(LLVMGetOperand(value, 1), &b)))
