@@ -123,6 +123,7 @@ struct sp_work {
         uint64_t parts;             /* how many pieces it divides into */
         uint64_t chunk;             /* pieces taken at a time */
         _Atomic uint64_t next_part; /* the first piece that nobody took */
+        struct sp_cpu_shares *shares; /* NULL, or in place of next_part: one for each NUMA node */
         atomic_int error;           /* 0, or the first error */
     } driver;
 };

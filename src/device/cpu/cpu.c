@@ -4,7 +4,6 @@
  * it with fewer compute units. It has all SVM levels, since its memory is the host's.
  */
 #include <errno.h>
-#include <numa.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,34 +60,21 @@ int sp_cpu_work_run(struct sp_work *work, uint64_t first, uint64_t end)
     }
 }
 
-/* The nth node that has processors of the device; -1 where there is none. */
-static int nth_node(const struct cpu_device *device, uint32_t n, cpu_set_t *processors)
+/* The processors of the nth node that has any of the device; false where there is none. */
+static bool nth_node(const struct cpu_device *device, uint32_t n, cpu_set_t *processors)
 {
-    if (numa_available() < 0) {
-        *processors = device->processors;
-        return n == 0 ? 0 : -1;
-    }
-    struct bitmask *mask = numa_allocate_cpumask();
-    int found = -1;
-    for (int node = 0; mask && node <= numa_max_node() && found < 0; node++) {
-        if (numa_node_to_cpus(node, mask))
-            continue;
-        CPU_ZERO(processors);
-        for (unsigned cpu = 0; cpu < mask->size && cpu < CPU_SETSIZE; cpu++)
-            if (numa_bitmask_isbitset(mask, cpu) && CPU_ISSET(cpu, &device->processors))
-                CPU_SET(cpu, processors);
+    for (unsigned node = 0; node < sp_cpu_num_nodes(); node++) {
+        CPU_AND(processors, sp_cpu_node_processors(node), &device->processors);
         if (CPU_COUNT(processors) && n-- == 0)
-            found = node;
+            return true;
     }
-    if (mask)
-        numa_free_cpumask(mask);
-    return found;
+    return false;
 }
 
 static uint32_t numa_units(struct sp_device *device, uint32_t node)
 {
     cpu_set_t processors;
-    if (nth_node(sp_cpu_device(device), node, &processors) < 0)
+    if (!nth_node(sp_cpu_device(device), node, &processors))
         return 0;
     return (uint32_t)CPU_COUNT(&processors);
 }
@@ -101,7 +87,7 @@ static int partition(struct sp_device *device, enum sp_partition_kind kind, uint
         return -ENOMEM;
     *part = *sp_cpu_device(device);
     if (kind == SP_PARTITION_NUMA) {
-        if (nth_node(sp_cpu_device(device), first, &part->processors) < 0) {
+        if (!nth_node(sp_cpu_device(device), first, &part->processors)) {
             free(part);
             return -ENODEV;
         }
@@ -239,10 +225,8 @@ static int probe(struct sp_device ***found, unsigned *count)
     root.device.ops = &cpu_ops;
     root.device.root = &root.device;
     describe(&root.device.info, &root.processors);
-    uint32_t nodes = 0;
-    while (numa_units(&root.device, nodes) > 0)
-        nodes++;
-    root.device.info.numa_nodes = nodes ? nodes : 1;
+    sp_cpu_nodes_init(&root.processors);
+    root.device.info.numa_nodes = sp_cpu_num_nodes();
     *found = devices;
     *count = 1;
     return 0;

@@ -1,7 +1,9 @@
 /* The CPU driver's own seam: what its files share.
  *
  * cpu.c       finds the device, describes it, divides it into sub-devices
+ * nodes.c     NUMA nodes
  * pool.c      threads, the list of works, waiting
+ * pieces.c    who takes which piece of a work
  * kernel.c    loads code, runs work-groups
  * copy.c      copies and fills
  * print.c     printf records to text
@@ -26,6 +28,34 @@ static inline struct cpu_device *sp_cpu_device(struct sp_device *device)
 {
     return (struct cpu_device *)device;
 }
+
+/* nodes.c: set up once with the device, read-only afterwards. */
+
+/* Machines have up to 16 (eight sockets in two clusters each); the rest of a larger one is taken for one node. */
+#define SP_CPU_MAX_NODES 32u
+
+void sp_cpu_nodes_init(const cpu_set_t *processors);
+/* Nodes with processors of the device; at least 1. */
+unsigned sp_cpu_num_nodes(void);
+const cpu_set_t *sp_cpu_node_processors(unsigned node);
+/* Where this thread runs now. */
+unsigned sp_cpu_node_here(void);
+/* The node of thread `number` of `count`, so that each node has threads in proportion to its processors. */
+unsigned sp_cpu_node_of_thread(unsigned number, unsigned count);
+
+/* pieces.c */
+
+struct sp_cpu_pieces {
+    uint64_t first, end;
+    bool is_begin; /* nobody took any before */
+};
+
+/* After parts, chunk and device are set. Never fails: without memory the nodes have no shares of their own. */
+void sp_cpu_pieces_init(struct sp_work *work);
+void sp_cpu_pieces_finish(struct sp_work *work);
+bool sp_cpu_pieces_left(const struct sp_work *work);
+/* The next chunk for a thread on `node`; false: none is left. */
+bool sp_cpu_pieces_take(struct sp_work *work, unsigned node, struct sp_cpu_pieces *taken);
 
 /* pool.c */
 

@@ -1,7 +1,7 @@
 /* The pool: threads that run works, piece by piece.
  *
  * A work is in the list as long as it has pieces that nobody took. A thread joins a work under the pool's lock,
- * then takes pieces by an atomic counter, without the lock, and leaves it under the lock again. The
+ * then takes pieces (pieces.c), without the lock, and leaves it under the lock again. The
  * last to leave a work that has no pieces left ends it. A work of a single chunk is taken out of the list when it
  * is joined, so its runner needs no second lock. No work has more threads on it at once than its device has
  * compute units, and threads of the application count among them.
@@ -35,6 +35,7 @@ static struct {
     pthread_mutex_t lock;
     struct sp_work *first, *last;
     bool is_started;
+    unsigned num_threads;  /* that were to be started; set before the first is */
     atomic_uint listed;    /* works in the list: exact under the lock, a hint without */
     atomic_uint submitted; /* counts works; those that spin wait for it to change */
     /* Sequentially consistent, with the list's lock: a submitter sees the sleeper and changes the word, or
@@ -45,8 +46,10 @@ static struct {
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static SP_THREAD_LOCAL struct {
-    const struct cpu_device *placed_for; /* NUMA sub-device whose processors this thread is bound to */
     bool is_worker;
+    /* Of a worker: its node, and the NUMA sub-device whose processors it is bound to in place of the node's, or NULL. */
+    unsigned node;
+    const struct cpu_device *placed_for;
     /* While it ends a work: the stream of the works that it may take next, any with is_worker; and whether it has kept one for
      * itself by waking nobody. */
     bool is_ending;
@@ -81,15 +84,9 @@ static void unlist_work(struct sp_work *previous, struct sp_work *work)
     atomic_fetch_sub_explicit(&pool.listed, 1, memory_order_relaxed);
 }
 
-static bool has_pieces(struct sp_work *work)
-{
-    return atomic_load_explicit(&work->driver.next_part, memory_order_relaxed) <
-           work->driver.parts;
-}
-
 static bool has_place(struct sp_work *work)
 {
-    return work->driver.workers < work->driver.device->info.compute_units && has_pieces(work);
+    return work->driver.workers < work->driver.device->info.compute_units && sp_cpu_pieces_left(work);
 }
 
 static void wake_one_sleeper(void)
@@ -134,7 +131,7 @@ static bool leave_work(struct sp_work *work)
         return true;
     pthread_mutex_lock(&pool.lock);
     work->driver.workers--;
-    bool is_left = has_pieces(work);
+    bool is_left = sp_cpu_pieces_left(work);
     if (work->driver.listed && !is_left) {
         struct sp_work *previous = NULL;
         for (struct sp_work *w = pool.first; w != work; w = w->driver.next)
@@ -148,14 +145,14 @@ static bool leave_work(struct sp_work *work)
     return is_done;
 }
 
-/* Binds a thread of ours to the processors of a NUMA sub-device, or frees it again. */
+/* Binds a thread of ours to the processors of a NUMA sub-device, or to its own node's again. */
 static void place_thread(const struct cpu_device *device)
 {
     const struct cpu_device *wanted = device->has_processors ? device : NULL;
     if (!this_thread.is_worker || this_thread.placed_for == wanted)
         return;
-    const struct cpu_device *root = sp_cpu_device(device->device.root);
-    const cpu_set_t *processors = wanted ? &wanted->processors : &root->processors;
+    const cpu_set_t *processors =
+        wanted ? &wanted->processors : sp_cpu_node_processors(this_thread.node);
     sched_setaffinity(0, sizeof *processors, processors);
     this_thread.placed_for = wanted;
 }
@@ -163,32 +160,29 @@ static void place_thread(const struct cpu_device *device)
 /* Takes pieces of a joined work until there are none, or until `gate` (may be NULL) opens. */
 static void run_work(struct sp_work *work, struct sp_gate *gate)
 {
+    struct sp_cpu_pieces pieces = {0};
+    unsigned node = this_thread.is_worker ? this_thread.node : sp_cpu_node_here();
     place_thread(sp_cpu_device(work->driver.device));
-    for (;;) {
-        /* Relaxed: the pieces were published by the lock under which the work was joined. */
-        uint64_t first = atomic_fetch_add_explicit(&work->driver.next_part, work->driver.chunk,
-                                                   memory_order_relaxed);
-        if (first >= work->driver.parts)
-            break;
-        if (first == 0) {
+    /* After the last piece there is nothing to look for; where nodes have shares there may be. */
+    while ((pieces.end < work->driver.parts || work->driver.shares) &&
+           sp_cpu_pieces_take(work, node, &pieces)) {
+        if (pieces.is_begin) {
             if (work->timed)
                 work->start_ns = sp_time_ns();
             if (work->started)
                 work->started(work);
         }
-        uint64_t end = work->driver.parts - first > work->driver.chunk
-                           ? first + work->driver.chunk
-                           : work->driver.parts;
-        int error = sp_cpu_work_run(work, first, end);
+        int error = sp_cpu_work_run(work, pieces.first, pieces.end);
         if (error) {
             int none = 0;
             atomic_compare_exchange_strong_explicit(&work->driver.error, &none, error,
                                                     memory_order_relaxed, memory_order_relaxed);
         }
-        if (end == work->driver.parts || (gate && sp_gate_is_open(gate)))
+        if (gate && sp_gate_is_open(gate))
             break;
     }
     if (leave_work(work)) {
+        sp_cpu_pieces_finish(work);
         if (work->timed)
             work->end_ns = sp_time_ns();
         this_thread.is_ending = true;
@@ -232,10 +226,13 @@ static struct sp_work *join_or_sleep(void)
     return work;
 }
 
-static void *worker(void *unused)
+/* `number`: which of the threads it is. */
+static void *worker(void *number)
 {
-    (void)unused;
     this_thread.is_worker = true;
+    this_thread.node = sp_cpu_node_of_thread((unsigned)(uintptr_t)number, pool.num_threads);
+    if (sp_cpu_num_nodes() > 1)
+        sched_setaffinity(0, sizeof(cpu_set_t), sp_cpu_node_processors(this_thread.node));
     for (;;) {
         unsigned seen = atomic_load_explicit(&pool.submitted, memory_order_relaxed);
         struct sp_work *work = join_work(NULL);
@@ -266,8 +263,9 @@ static int start_threads(unsigned wanted)
     if (!is_registered)
         is_registered = pthread_atfork(NULL, NULL, forget_in_child) == 0;
     unsigned started = 0;
+    pool.num_threads = wanted;
     while (started < wanted && !sp_alloc_may_fail() &&
-           !sp_thread_start_detached(worker, NULL, THREAD_STACK_BYTES))
+           !sp_thread_start_detached(worker, (void *)(uintptr_t)started, THREAD_STACK_BYTES))
         started++;
     pool.is_started = started > 0;
     return started ? 0 : -ENOMEM;
@@ -288,7 +286,6 @@ void sp_cpu_pool_submit(struct sp_device *device, struct sp_work *work, bool is_
 {
     work->driver.device = device;
     work->driver.workers = 0;
-    atomic_init(&work->driver.next_part, 0);
     atomic_init(&work->driver.error, 0);
 
     int error = 0;
@@ -296,6 +293,7 @@ void sp_cpu_pool_submit(struct sp_device *device, struct sp_work *work, bool is_
         work->finished(work, 0);
         return;
     }
+    sp_cpu_pieces_init(work);
     pthread_mutex_lock(&pool.lock);
     if (!pool.is_started)
         error = start_threads(device->root->info.compute_units);
@@ -303,6 +301,7 @@ void sp_cpu_pool_submit(struct sp_device *device, struct sp_work *work, bool is_
         list_work(work);
     pthread_mutex_unlock(&pool.lock);
     if (error) {
+        sp_cpu_pieces_finish(work);
         work->finished(work, error);
         return;
     }
