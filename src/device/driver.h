@@ -56,12 +56,23 @@ enum sp_work_kind {
 
 #define SP_MAX_PATTERN_BYTES 128u /* the largest fill pattern: long16 */
 
+/* Which of the works that were submitted to a device before this one need not have ended when it begins
+ * (sp_work.beside). Transfers to one side keep their order among each other in any case, and so do works
+ * that are none. */
+enum {
+    SP_BESIDE_WORKS = 1,      /* kernels, copies, fills: of a transfer */
+    SP_BESIDE_ARRIVALS = 2,   /* transfers to the device */
+    SP_BESIDE_DEPARTURES = 4, /* transfers from the device to the host */
+};
+
 /* One unit of device work. The runtime fills it in and keeps it alive until `finished` was called;
  * from submit until then it belongs to the driver. */
 struct sp_work {
     enum sp_work_kind kind;
     bool timed;         /* fill in start_ns and end_ns */
     const void *stream; /* works of one queue share it; see sp_device_ops.wait */
+    uint32_t beside;    /* own memory only: SP_BESIDE_, which the device may make use of; 0: it comes after all
+                           that was submitted before */
     uint32_t life;      /* own memory only: the life of the device (sp_device.life) that it is for, in another of which it
                            fails; 0: any */
     union {
@@ -174,7 +185,8 @@ enum sp_partition_kind { SP_PARTITION_UNITS, SP_PARTITION_NUMA };
 struct sp_device_ops {
     /* Hands `work` over. Never fails, never blocks for long: errors reach work->finished. A device
      * in the host's memory may run works at once and in any order; a device with own memory runs
-     * them one after another in the order in which they were submitted. */
+     * them in the order in which they were submitted, as far as they do not say that they may run beside one another
+     * (sp_work.beside). */
     void (*submit)(struct sp_device *device, struct sp_work *work);
 
     /* How far the memory of agent `source` is from the device: less is nearer, UINT32_MAX is out of reach. The host's is

@@ -497,6 +497,7 @@ static void start_work(struct ending *ending, struct sp_command *command)
         return;
     }
     command->work.life = command->coherence.life;
+    command->work.beside = sp_coherence_beside(&command->coherence);
     if (sp_check_is_on && command->work.kind == SP_WORK_KERNEL)
         sp_check_declare(&command->coherence, device, &command->work);
     sp_object_reference(&command->event.object); /* it may have ended before submit returns */

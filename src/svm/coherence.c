@@ -191,6 +191,18 @@ static bool wait_for_way(struct sp_supply *supply, struct sp_coherence *coherenc
     return is_blocked;
 }
 
+/* Notes which copies of the agent's own the command has to come after, on the device. What others start later does not
+ * concern it: what it reads is current by then, and what it changes is pinned, or listed as being overwritten. */
+static void note_order(struct sp_coherence *coherence, const struct sp_range_use *range)
+{
+    uint32_t agent = sp_span_is_at_home(range->region->span) ? SP_AGENT_HOST : range->memory;
+    for (const struct sp_copy *copy = range->region->copies; copy; copy = copy->next)
+        if (copy->executor == coherence->agent && overlap(copy->first, copy->end, range) &&
+            sp_copy_concerns(copy, agent, range->access))
+            coherence->after |=
+                copy->destination == SP_AGENT_HOST ? SP_BESIDE_DEPARTURES : SP_BESIDE_ARRIVALS;
+}
+
 enum overwriting { NOT_OVERWRITTEN, SUPPLIED_IN_ORDER, MUST_WAIT };
 
 /* Whether commands under way overwrite what is needed: the same device all of it, in its ring's order, or others, which
@@ -261,10 +273,14 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
         error = sp_directory_acquire(&region->directory, range->first, range->end,
                                      range->memory, SP_ACCESS_READ, distance, range, &transfers);
     if (!error && !*is_blocked) {
+        if (region->copies && coherence->agent != SP_AGENT_HOST)
+            note_order(coherence, range);
         if (sp_trace_is_on)
             trace_acquire(coherence, range, &transfers);
         range->has_moved = transfers.count > 0;
         sp_copies_start(&supply, region, &transfers, "use", coherence);
+        if (transfers.count && coherence->agent != SP_AGENT_HOST)
+            coherence->after |= SP_BESIDE_ARRIVALS;
         if (range->access == SP_ACCESS_DISCARD && !is_at_home)
             list_as_overwriting(coherence, range);
     }
@@ -406,8 +422,7 @@ void sp_coherence_begin(struct sp_coherence *coherence, struct sp_arena *arena, 
 
 /* --- Prefetching ---------------------------------------------------------------------------------- */
 
-/* How many of the command's own ranges are going to change the region. */
-static unsigned own_writers(const struct sp_coherence *coherence, const struct sp_region *region)
+unsigned sp_coherence_writers(const struct sp_coherence *coherence, const struct sp_region *region)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < coherence->count; i++)
@@ -428,7 +443,7 @@ static void prefetch_locked(const struct sp_coherence *coherence, const struct s
     /* Whoever is going to change it, or is changing it, makes a copy of now worthless. */
     unsigned writers = atomic_load_explicit(&region->writers, memory_order_relaxed);
     bool is_settled = !region->maps && !region->is_map_unknown && !region->overwriting &&
-                      (!writers || writers == own_writers(coherence, region));
+                      (!writers || writers == sp_coherence_writers(coherence, region));
     for (const struct sp_copy *copy = region->copies; copy && is_settled; copy = copy->next)
         is_settled = !overlap(copy->first, copy->end, range);
     if (!is_settled)

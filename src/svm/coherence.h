@@ -65,6 +65,7 @@ struct sp_coherence {
     uint32_t agents;             /* bit a: it needs agent a's memory */
     bool has_run;                /* its work has ended well, whatever became of what it wrote */
     uint32_t life; /* of the agent's device: the one that its ranges are bound in */
+    uint32_t after; /* SP_BESIDE_: copies that the agent itself makes, and that the command has to come after */
     /* Called exactly once after begin, when all is current or `error` says why not. No lock is held. */
     void (*ready)(struct sp_coherence *coherence);
 };
@@ -89,6 +90,12 @@ void sp_region_written(struct sp_arena *arena, const void *address, size_t bytes
 
 /* Makes all regions of the arena's home path reachable on `agent`. -ENOMEM. */
 int sp_coherence_bind_home(struct sp_arena *arena, uint32_t agent);
+
+/* From ready on: what the command's work may run beside (sp_work.beside). */
+static inline uint32_t sp_coherence_beside(const struct sp_coherence *coherence)
+{
+    return (SP_BESIDE_ARRIVALS | SP_BESIDE_DEPARTURES) & ~coherence->after;
+}
 
 /* The command's work has ended with `error` (0: well): what that means for the command. -EIO where it wrote to the
  * memory of another device that has died since. */

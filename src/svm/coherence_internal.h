@@ -19,6 +19,9 @@ struct sp_waiter {
     struct sp_coherence *coherence;
 };
 
+/* How many of the command's own ranges are going to change the region. */
+unsigned sp_coherence_writers(const struct sp_coherence *coherence, const struct sp_region *region);
+
 /* One thing less to wait for. No lock is held. */
 void sp_coherence_settle(struct sp_coherence *coherence);
 

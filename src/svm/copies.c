@@ -131,10 +131,32 @@ static uint32_t life_for(const struct sp_coherence *coherence, uint32_t executor
                                                                   : sp_agent_life(executor);
 }
 
+/* What copies of [first, end) may run beside on their device (docs/cuda-backend.md). Works of the device that only read the
+ * region are in nobody's way: what they read is current there, and is not what a copy brings. */
+static uint32_t beside_for(const struct sp_region *region, uint64_t first, uint64_t end,
+                           const struct sp_coherence *coherence)
+{
+    uint32_t beside = SP_BESIDE_ARRIVALS | SP_BESIDE_DEPARTURES;
+    /* Relaxed: who is going to change it was counted before it could be submitted. */
+    if (atomic_load_explicit(&region->writers, memory_order_relaxed) ==
+        (coherence ? sp_coherence_writers(coherence, region) : 0))
+        beside |= SP_BESIDE_WORKS;
+    for (const struct sp_copy *copy = region->copies; copy; copy = copy->next)
+        if (copy->first < end && first < copy->end)
+            beside &= copy->destination == SP_AGENT_HOST ? ~SP_BESIDE_DEPARTURES
+                                                         : ~SP_BESIDE_ARRIVALS;
+    return beside;
+}
+
 void sp_copies_start(struct sp_supply *supply, struct sp_region *region,
                      const struct sp_transfers *transfers, const char *reason,
                      struct sp_coherence *coherence)
 {
+    if (!transfers->count)
+        return;
+    /* They are in order of address. */
+    uint32_t beside = beside_for(region, transfers->list[0].first,
+                                 transfers->list[transfers->count - 1].end, coherence);
     for (size_t i = 0; i < transfers->count; i++) {
         const struct sp_transfer *transfer = &transfers->list[i];
         struct sp_copy *copy = supply->copies;
@@ -154,6 +176,7 @@ void sp_copies_start(struct sp_supply *supply, struct sp_region *region,
         copy->work.range.source = transfer->source;
         copy->work.range.destination = transfer->destination;
         copy->work.finished = copy_finished;
+        copy->work.beside = beside;
         copy->work.life = life_for(coherence, copy->executor);
         copy->next = region->copies;
         copy->link = &region->copies;

@@ -2,7 +2,7 @@
  * checked before its time is printed. Not a test of CTest's, but exits with 1 where a result is
  * wrong, and 77 without a GPU.
  *
- *     gpu_measure [all|launches]
+ *     gpu_measure [all|launches|beside]
  */
 #include <time.h>
 
@@ -18,6 +18,10 @@ static const char source[] =
     "3 + seed; }\n"
     "kernel void check(global const ulong *data, ulong seed, global uint *wrong) {\n"
     "  size_t i = get_global_id(0); if (data[i] != i * 3 + seed) atomic_inc(wrong); }\n"
+    "kernel void busy(global uint *data, uint rounds) {\n"
+    "  uint x = data[get_global_id(0)] | 1u;\n"
+    "  for (uint i = 0; i < rounds; i++) x = x * x + (x >> 7) + i;\n"
+    "  data[get_global_id(0)] = x; }\n"
     "kernel void triad(global float *a, global const float *b, global const float *c) {\n"
     "  size_t i = get_global_id(0); a[i] = b[i] + 3.0f * c[i]; }\n";
 
@@ -288,6 +292,119 @@ static void measure_transfers(void)
     clReleaseKernel(check);
 }
 
+static cl_command_queue another_queue(void)
+{
+    cl_int error;
+    cl_command_queue queue = clCreateCommandQueueWithProperties(context, devices[0], NULL, &error);
+    REQUIRE_CL(error);
+    return queue;
+}
+
+static bool is_running(cl_event event)
+{
+    cl_int status = CL_COMPLETE;
+    CHECK_CL(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL),
+             CL_SUCCESS);
+    return status > CL_COMPLETE;
+}
+
+static void migrate(cl_command_queue queue, const void *at)
+{
+    CHECK_CL(clEnqueueSVMMigrateMem(queue, 1, &at, NULL, 0, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clFlush(queue), CL_SUCCESS);
+}
+
+/* Transfers beside each other and beside a kernel: what the GPU wrote to the host, what the host wrote to the GPU. */
+static void measure_beside(void)
+{
+    enum { DOWN = 1, UP = 2, BUSY = 4, CASES = 8 };
+    static const char *const names[CASES] = {
+        [DOWN] = "512 MiB to the host",
+        [UP] = "512 MiB to the GPU",
+        [DOWN | UP] = "512 MiB each way at once, in all",
+        [DOWN | BUSY] = "512 MiB to the host beside a kernel",
+        [UP | BUSY] = "512 MiB to the GPU beside a kernel",
+        [DOWN | UP | BUSY] = "512 MiB each way beside a kernel, in all"};
+    const size_t bytes = 512 * MIB, count = bytes / 8, items = 132 * 64;
+    const cl_uint rounds = 30000000;
+    cl_command_queue down = queues[0], up = another_queue(), third = another_queue();
+    cl_kernel set = kernel_named("set"), check = kernel_named("check"), busy = kernel_named("busy");
+    cl_ulong *from = allocate(bytes), *to = allocate(bytes), seed = 0;
+    cl_uint *wrong = allocate(4096), *scratch = allocate(items * 4);
+    const cl_uint zero = 0;
+    CHECK_CL(clEnqueueSVMMemFill(down, wrong, &zero, 4, 4096, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clEnqueueSVMMemFill(down, scratch, &zero, 4, items * 4, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clFinish(down), CL_SUCCESS);
+    CHECK_CL(clSetKernelArgSVMPointer(set, 0, from), CL_SUCCESS);
+    CHECK_CL(clSetKernelArgSVMPointer(check, 0, to), CL_SUCCESS);
+    CHECK_CL(clSetKernelArgSVMPointer(check, 2, wrong), CL_SUCCESS);
+    CHECK_CL(clSetKernelArgSVMPointer(busy, 0, scratch), CL_SUCCESS);
+    CHECK_CL(clSetKernelArg(busy, 1, sizeof rounds, &rounds), CL_SUCCESS);
+    for (int what = 1; what < CASES; what++) {
+        unsigned passed = 0;
+        if (what == BUSY)
+            continue;
+        for (int i = 0; i < 6; i++) {
+            cl_event running = NULL;
+            seed++;
+            CHECK_CL(clSetKernelArg(set, 1, sizeof seed, &seed), CL_SUCCESS);
+            CHECK_CL(clSetKernelArg(check, 1, sizeof seed, &seed), CL_SUCCESS);
+            run(down, set, count);
+            CHECK_CL(clFinish(down), CL_SUCCESS);
+            map(up, CL_MAP_WRITE_INVALIDATE_REGION, to, bytes);
+            for (size_t k = 0; k < count; k++)
+                to[k] = k * 3 + seed;
+            unmap(up, to);
+            if (what & BUSY) {
+                CHECK_CL(clEnqueueNDRangeKernel(third, busy, 1, NULL, &items, NULL, 0, NULL,
+                                                &running),
+                         CL_SUCCESS);
+                CHECK_CL(clFlush(third), CL_SUCCESS);
+            }
+            double start = now_us();
+            if (what & UP)
+                migrate(up, to);
+            if (what & DOWN)
+                CHECK_CL(clEnqueueSVMMap(down, CL_FALSE, CL_MAP_READ, from, bytes, 0, NULL, NULL),
+                         CL_SUCCESS);
+            if (what & DOWN)
+                CHECK_CL(clFinish(down), CL_SUCCESS);
+            if (what & UP)
+                CHECK_CL(clFinish(up), CL_SUCCESS);
+            double us = now_us() - start;
+            if (running) {
+                passed += is_running(running);
+                CHECK_CL(clFinish(third), CL_SUCCESS);
+                clReleaseEvent(running);
+            }
+            if (what & DOWN) {
+                CHECK(from[count - 1] == (count - 1) * 3 + seed && from[12345] == 12345 * 3 + seed);
+                CHECK_CL(clEnqueueSVMUnmap(down, from, 0, NULL, NULL), CL_SUCCESS);
+            }
+            run(up, check, count);
+            CHECK_CL(clFinish(up), CL_SUCCESS);
+            CHECK_CL(clFinish(down), CL_SUCCESS);
+            if (i) /* the first makes and registers pages */
+                sample((double)bytes * ((what & UP) && (what & DOWN) ? 2 : 1) / us / 1e3);
+        }
+        row(names[what], "GB/s");
+        if (what & BUSY)
+            printf("  (%u of 6 ended before the kernel did)\n", passed);
+    }
+    map(down, CL_MAP_READ, wrong, 4096);
+    CHECK(*wrong == 0);
+    unmap(down, wrong);
+    clSVMFree(context, from);
+    clSVMFree(context, to);
+    clSVMFree(context, wrong);
+    clSVMFree(context, scratch);
+    clReleaseKernel(set);
+    clReleaseKernel(check);
+    clReleaseKernel(busy);
+    clReleaseCommandQueue(up);
+    clReleaseCommandQueue(third);
+}
+
 static void measure_triad(void)
 {
     cl_command_queue queue = queues[0];
@@ -424,11 +541,16 @@ int main(int argc, char **argv)
     clGetProgramBuildInfo(program, devices[0], CL_PROGRAM_BUILD_LOG, sizeof log, log, NULL);
     fputs(log, stderr);
     REQUIRE_CL(error);
+    if (!strcmp(what, "beside")) {
+        measure_beside();
+        return check_result();
+    }
     measure_launches();
     if (strcmp(what, "launches")) {
         measure_allocations();
         measure_maps();
         measure_transfers();
+        measure_beside();
         measure_triad();
         if (num_devices > 1)
             measure_hops();

@@ -27,6 +27,8 @@ struct fake {
     bool is_dead; /* works fail, as do always those for another life */
     uint64_t copied_bytes;
     unsigned binds, unbinds;
+    unsigned transfers; /* submitted */
+    uint32_t beside;    /* of the last one */
 };
 
 static struct fake fakes[DEVICES];
@@ -96,6 +98,10 @@ static void fake_submit(struct sp_device *device, struct sp_work *work)
 {
     struct fake *fake = (struct fake *)device;
     pthread_mutex_lock(&fake->lock);
+    if (work->kind == SP_WORK_TRANSFER) {
+        fake->transfers++;
+        fake->beside = work->beside;
+    }
     work->driver.next = NULL;
     if (fake->last)
         fake->last->driver.next = work;
@@ -527,6 +533,86 @@ static void readers_do_not_wait_for_each_other(void **state)
     sp_arena_destroy(arena);
 }
 
+enum { BESIDE_ALL = SP_BESIDE_WORKS | SP_BESIDE_ARRIVALS | SP_BESIDE_DEPARTURES };
+
+static void start_use(struct sp_arena *arena, struct use *use, unsigned char *start, size_t bytes,
+                      uint32_t agent, enum sp_access access)
+{
+    *use = (struct use){.start = start, .bytes = bytes};
+    begin_use(arena, use, agent, access);
+}
+
+/* What a command comes after is what it uses, and a copy comes after who changes the region. */
+static void says_what_may_run_beside_it(void **state)
+{
+    (void)state;
+    enum { BYTES = 1 << 20, HALF = BYTES / 2 };
+    struct sp_arena *arena = new_arena();
+    struct use uses[7];
+    unsigned char *in = sp_arena_alloc(arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    unsigned char *out = sp_arena_alloc(arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    unsigned char *changed = sp_arena_alloc(arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    write_value(arena, 0, in, BYTES, 1);
+    write_value(arena, 1, out, BYTES, 2);
+    write_value(arena, 0, changed, BYTES, 3);
+    stall_device(0);
+
+    /* What arrives is for whoever uses it. */
+    start_use(arena, &uses[0], in, BYTES, 1, SP_ACCESS_READ);
+    assert_int_equal(fakes[0].beside, BESIDE_ALL);
+    assert_int_equal(sp_coherence_beside(&uses[0].coherence), SP_BESIDE_DEPARTURES);
+    start_use(arena, &uses[1], in + HALF, 8, 1, SP_ACCESS_READ);
+    assert_int_equal(sp_coherence_beside(&uses[1].coherence), SP_BESIDE_DEPARTURES);
+
+    /* What leaves is in the way of whoever changes it. */
+    start_use(arena, &uses[2], out, HALF, 0, SP_ACCESS_READ);
+    assert_int_equal(fakes[0].beside, BESIDE_ALL);
+    assert_false(sp_gate_is_open(&uses[2].ready));
+    start_use(arena, &uses[3], out, BYTES, 1, SP_ACCESS_READ);
+    assert_int_equal(sp_coherence_beside(&uses[3].coherence),
+                     SP_BESIDE_ARRIVALS | SP_BESIDE_DEPARTURES);
+    start_use(arena, &uses[4], out, BYTES, 1, SP_ACCESS_DISCARD);
+    assert_int_equal(sp_coherence_beside(&uses[4].coherence), SP_BESIDE_ARRIVALS);
+
+    /* A copy of what a command is going to change, elsewhere in the region. */
+    unsigned transfers = fakes[0].transfers;
+    start_use(arena, &uses[5], changed, HALF, 1, SP_ACCESS_READ_WRITE);
+    assert_int_equal(fakes[0].beside, BESIDE_ALL); /* it is that command's own */
+    start_use(arena, &uses[6], changed + HALF, HALF, 1, SP_ACCESS_READ);
+    assert_int_equal(fakes[0].beside, SP_BESIDE_ARRIVALS | SP_BESIDE_DEPARTURES);
+    assert_int_equal(fakes[0].transfers, transfers + 2);
+
+    sp_gate_open(&stall_left);
+    for (int i = 0; i < 7; i++) {
+        sp_gate_wait(&uses[i].ready);
+        sp_coherence_end(&uses[i].coherence, i != 4);
+    }
+    sp_arena_destroy(arena);
+}
+
+/* What is read again while it is on its way out arrives after it has left. */
+static void what_leaves_and_returns_is_in_order(void **state)
+{
+    (void)state;
+    enum { BYTES = 2 << 20, LARGE = LIMIT_GRANULES * SP_GRANULE_BYTES };
+    struct sp_arena *arena = new_arena();
+    unsigned char *start = sp_arena_alloc(arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    struct use evictor, again;
+    write_value(arena, 1, start, BYTES, 8);
+    stall_device(0);
+    start_use(arena, &evictor, sp_arena_alloc(arena, LARGE, 0, 0, SP_PATH_PRIVATE), LARGE, 1,
+              SP_ACCESS_DISCARD);
+    sp_gate_wait(&evictor.ready);
+    sp_coherence_end(&evictor.coherence, false);
+    start_use(arena, &again, start, BYTES, 1, SP_ACCESS_READ);
+    assert_int_equal(fakes[0].beside, SP_BESIDE_WORKS | SP_BESIDE_ARRIVALS);
+    sp_gate_open(&stall_left);
+    sp_gate_wait(&again.ready);
+    sp_coherence_end(&again.coherence, true);
+    read_value(arena, 0, start, BYTES, 8);
+    sp_arena_destroy(arena);
+}
+
 static struct sp_arena *dying_arena;
 static unsigned char *dying_start;
 
@@ -664,6 +750,8 @@ int main(void)
         cmocka_unit_test(a_death_loses_only_what_it_alone_held),
         cmocka_unit_test(what_is_lost_on_its_way_is_told_once),
         cmocka_unit_test(readers_do_not_wait_for_each_other),
+        cmocka_unit_test(says_what_may_run_beside_it),
+        cmocka_unit_test(what_leaves_and_returns_is_in_order),
         cmocka_unit_test(a_use_during_a_death_is_bound_in_the_next_life),
         cmocka_unit_test(a_copy_that_fails_is_an_error_and_no_stale_data),
         cmocka_unit_test(a_freed_region_lasts_until_its_last_use),

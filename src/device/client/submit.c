@@ -121,7 +121,8 @@ static int encode(struct client_device *device, const struct sp_work *work,
     command->flags =
         (uint16_t)((work->timed ? SP_COMMAND_TIMED : 0) |
                    (work->started ? SP_COMMAND_TELL_START : 0) |
-                   (work->driver.workers & WORK_USES_UNIT ? SP_COMMAND_ATOMICS : 0));
+                   (work->driver.workers & WORK_USES_UNIT ? SP_COMMAND_ATOMICS : 0) |
+                   work->beside * SP_COMMAND_BESIDE_WORKS);
     if (work->kind == WORK_INIT_GLOBALS) {
         command->kind = SP_COMMAND_INIT_GLOBALS;
         command->init_globals.slot = ((const struct init_globals_work *)work)->code->slot;

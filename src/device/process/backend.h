@@ -82,7 +82,7 @@ struct sp_backend {
     void (*peer_part_gone)(uint32_t index, uint32_t generation, uint64_t start, uint64_t bytes);
 
     /* Begins one command; `code` is that of kernels and INIT_GLOBALS, else NULL. Commands take
-     * effect in the order of these calls. sp_process_began and sp_process_ended are called for
+     * effect in the order of these calls, but for those that may run beside one another (SP_COMMAND_BESIDE_). sp_process_began and sp_process_ended are called for
      * each, here or in progress. `command` is only there during the call. */
     void (*submit)(const struct sp_command *command, void *code);
 

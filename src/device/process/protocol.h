@@ -20,7 +20,7 @@
 #include "device/selection.h"
 
 #define SP_DEVICE_MAGIC 0x56445053u /* "SPDV" */
-#define SP_DEVICE_VERSION 5u
+#define SP_DEVICE_VERSION 6u
 
 /* --- Messages ------------------------------------------------------------------------------------
  */
@@ -149,6 +149,10 @@ enum {
     SP_COMMAND_TIMED = 1,      /* the completion tells times */
     SP_COMMAND_TELL_START = 2, /* there is a completion record at the start, too */
     SP_COMMAND_ATOMICS = 4,    /* a kernel that may use the atomic unit, which is served */
+    /* SP_BESIDE_: what came before and need not have ended. */
+    SP_COMMAND_BESIDE_WORKS = SP_BESIDE_WORKS << 3,
+    SP_COMMAND_BESIDE_ARRIVALS = SP_BESIDE_ARRIVALS << 3,
+    SP_COMMAND_BESIDE_DEPARTURES = SP_BESIDE_DEPARTURES << 3,
 };
 
 /* Text on its way to the application's standard output. */

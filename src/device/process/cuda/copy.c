@@ -4,8 +4,8 @@
  * our own (own_kernels.cl): rectangles, wide patterns, copies within host memory, and many small
  * transfers at once, which would cost the driver 3 us each: those that come one after another are
  * held back in a list, and one kernel carries out the list. It is flushed before anything else is
- * enqueued, so the order of commands stays what it was; all of one list go the same way, host to
- * device or back, so that none depends on another. Where nothing follows it is flushed too: at once
+ * enqueued in its lane or is to come after it, so the order of commands stays what it was; all of one list go the same way,
+ * host to device or back, so that none depends on another. Where nothing follows it is flushed too: at once
  * for what the host may be waiting for, and a little later for what goes to the device, whose
  * sender takes longer to name a range than we to take it.
  *
@@ -46,16 +46,16 @@ struct sp_cuda_range {
     uint64_t dst, src, bytes;
 };
 
-enum direction { TO_DEVICE, TO_HOST };
-
 static struct {
     CUfunction gather, fill, fill_wide, copy_rows;
     struct sp_cuda_range *lists[NUM_LISTS];
-    uint64_t marks[NUM_LISTS]; /* when the list's last reader has ended */
-    unsigned list, count;      /* the list at hand, and ranges in it */
-    enum direction direction;
-    uint64_t held_ns;      /* since when the last one is held back */
-    uint64_t to_host_mark; /* when the last copy to the host has ended */
+    struct {
+        enum sp_cuda_lane lane;
+        uint64_t mark;
+    } readers[NUM_LISTS];   /* the list's last reader */
+    unsigned list, count;   /* the list at hand, and ranges in it */
+    enum sp_cuda_lane lane; /* IN or OUT: that of the list at hand */
+    uint64_t held_ns;       /* since when the last one is held back */
 } copies;
 
 int sp_cuda_copy_init(void)
@@ -82,7 +82,7 @@ static int launch(CUfunction function, uint64_t blocks, const void *parameters, 
 {
     const uint32_t grid[3] = {blocks < MAX_BLOCKS ? (uint32_t)blocks : MAX_BLOCKS, 1, 1};
     const uint32_t block[3] = {BLOCK_THREADS, 1, 1};
-    return sp_cuda_launch_block(function, grid, block, 0, parameters, bytes);
+    return sp_cuda_launch_block(function, grid, block, 0, parameters, bytes, sp_cuda_stream());
 }
 
 static uint64_t blocks_for(uint64_t items)
@@ -94,10 +94,10 @@ static uint64_t blocks_for(uint64_t items)
  * ----------------------------------------------------------------------------------------
  */
 
-static int copy_range(enum direction direction, const struct sp_cuda_range *range)
+static int copy_range(enum sp_cuda_lane lane, const struct sp_cuda_range *range)
 {
-    CUstream stream = sp_cuda_stream();
-    return sp_cuda_check(direction == TO_DEVICE
+    CUstream stream = sp_cuda_lane(lane);
+    return sp_cuda_check(lane == SP_CUDA_IN
                              ? sp_cuda.MemcpyHtoDAsync(range->dst,
                                                        (const void *)(uintptr_t)range->src,
                                                        range->bytes, stream)
@@ -105,84 +105,79 @@ static int copy_range(enum direction direction, const struct sp_cuda_range *rang
                                                        range->bytes, stream));
 }
 
-void sp_cuda_copy_flush(void)
+void sp_cuda_copy_flush(enum sp_cuda_lane lane)
 {
     struct sp_cuda_range *list = copies.lists[copies.list];
     unsigned count = copies.count;
     int error = 0;
-    if (!count)
+    if (!count || copies.lane != lane)
         return;
     copies.count = 0;
     if (count < MIN_GATHERED) {
         for (unsigned i = 0; i < count && !error; i++)
-            error = copy_range(copies.direction, &list[i]);
+            error = copy_range(lane, &list[i]);
     } else {
         const uint32_t grid[3] = {count, 1, 1}, block[3] = {BLOCK_THREADS, 1, 1};
         const CUdeviceptr parameters = (uintptr_t)list;
-        error = sp_cuda_launch_block(copies.gather, grid, block, 0, &parameters, sizeof parameters);
-        copies.marks[copies.list] = sp_cuda_stream_mark();
+        error = sp_cuda_launch_block(copies.gather, grid, block, 0, &parameters, sizeof parameters,
+                                     sp_cuda_lane(lane));
+        copies.readers[copies.list].lane = lane;
+        copies.readers[copies.list].mark = sp_cuda_lane_mark(lane);
         copies.list = (copies.list + 1) % NUM_LISTS;
     }
-    if (copies.direction == TO_HOST)
-        copies.to_host_mark = sp_cuda_stream_mark();
     if (error) /* whose transfers they were is not known any more */
         sp_process_fault(0, "small transfers could not be enqueued");
 }
 
-bool sp_cuda_copy_may_wait(void)
+bool sp_cuda_copy_may_wait(enum sp_cuda_lane lane, bool has_more)
 {
-    return copies.count && copies.direction == TO_DEVICE && sp_time_ns() - copies.held_ns < HOLD_NS;
+    return copies.count && copies.lane == lane && (lane == SP_CUDA_IN || has_more) &&
+           sp_time_ns() - copies.held_ns < HOLD_NS;
 }
 
-static void hold_back(enum direction direction, const struct sp_cuda_range *range)
+static void hold_back(enum sp_cuda_lane lane, const struct sp_cuda_range *range)
 {
-    if (copies.count == RANGES_PER_LIST || (copies.count && copies.direction != direction))
-        sp_cuda_copy_flush();
-    if (!copies.count && !sp_cuda_stream_has_passed(copies.marks[copies.list]))
-        sp_cuda_stream_drain();
-    copies.direction = direction;
+    if (copies.count == RANGES_PER_LIST || (copies.count && copies.lane != lane))
+        sp_cuda_copy_flush(copies.lane);
+    if (!copies.count && !sp_cuda_lane_has_passed(copies.readers[copies.list].lane,
+                                                  copies.readers[copies.list].mark))
+        sp_cuda_lane_drain(copies.readers[copies.list].lane);
+    copies.lane = lane;
     copies.held_ns = sp_time_ns();
     copies.lists[copies.list][copies.count++] = *range;
-    sp_cuda_stream_touch();
+    sp_cuda_lane_touch(lane);
 }
 
 /* --- Transfers -----------------------------------------------------------------------------------
  */
 
 /* Unregistered pages are read when the copy is enqueued, and written before it returns: that is
- * right only where no copy to the host is under way, or nothing at all. */
-static bool may_be_brief(enum direction direction, uint64_t bytes)
+ * right only where no copy to the host is under way; and for one to the host, where it has nothing to wait for. */
+static bool may_be_brief(enum sp_cuda_lane lane, uint64_t bytes)
 {
-    if (bytes > BRIEF_BYTES || copies.count)
-        return false;
-    return sp_cuda_stream_has_passed(direction == TO_DEVICE ? copies.to_host_mark
-                                                            : sp_cuda_stream_mark() - 1);
+    return bytes <= BRIEF_BYTES && !copies.count && sp_cuda_lane_is_idle(SP_CUDA_OUT) &&
+           (lane == SP_CUDA_IN || !sp_cuda_stream_is_behind());
 }
 
-static int transfer_host(enum direction direction, uint64_t start, uint64_t bytes)
+static int transfer_host(enum sp_cuda_lane lane, uint64_t start, uint64_t bytes)
 {
     while (bytes) {
         void *host;
         uint64_t count;
         bool is_registered;
-        int error = sp_cuda_memory_host(start, bytes, may_be_brief(direction, bytes), &host, &count,
+        int error = sp_cuda_memory_host(start, bytes, may_be_brief(lane, bytes), &host, &count,
                                         &is_registered);
         if (error)
             return error;
         uint64_t at = (uintptr_t)host;
-        struct sp_cuda_range range = direction == TO_DEVICE
-                                         ? (struct sp_cuda_range){start, at, count}
-                                         : (struct sp_cuda_range){at, start, count};
-        if (is_registered && count <= SMALL_BYTES) {
-            hold_back(direction, &range);
-        } else {
-            sp_cuda_copy_flush();
-            error = copy_range(direction, &range);
-            if (error)
-                return error;
-            if (direction == TO_HOST)
-                copies.to_host_mark = sp_cuda_stream_mark();
-        }
+        struct sp_cuda_range range = lane == SP_CUDA_IN ? (struct sp_cuda_range){start, at, count}
+                                                        : (struct sp_cuda_range){at, start, count};
+        if (is_registered && count <= SMALL_BYTES)
+            hold_back(lane, &range);
+        else
+            error = copy_range(lane, &range);
+        if (error)
+            return error;
         start += count;
         bytes -= count;
     }
@@ -196,9 +191,9 @@ int sp_cuda_transfer(const struct sp_command *command)
     if (!sp_cuda_memory_is_bound(start, bytes, true))
         return -EFAULT;
     if (source == SP_PLACE_OWN && destination == SP_PLACE_HOST)
-        return transfer_host(TO_HOST, start, bytes);
+        return transfer_host(SP_CUDA_OUT, start, bytes);
     if (source == SP_PLACE_HOST && destination == SP_PLACE_OWN)
-        return transfer_host(TO_DEVICE, start, bytes);
+        return transfer_host(SP_CUDA_IN, start, bytes);
     return destination == SP_PLACE_OWN && source != SP_PLACE_OWN ? sp_cuda_peers_copy(command)
                                                                  : -EINVAL;
 }

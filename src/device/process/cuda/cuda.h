@@ -44,29 +44,59 @@ int sp_cuda_describe(struct sp_device_description *description);
 
 /* stream.c */
 
+/* What is enqueued in one lane is done in that order. */
+enum sp_cuda_lane {
+    SP_CUDA_MAIN, /* kernels, copies and fills of the device's own */
+    SP_CUDA_IN,   /* transfers to the device */
+    SP_CUDA_OUT,  /* transfers to the host */
+    SP_CUDA_LANES,
+};
+
+/* Everything that was enqueued until some moment: a mark of each lane. */
+struct sp_cuda_point {
+    uint64_t marks[SP_CUDA_LANES];
+};
+
 int sp_cuda_stream_init(void);
 
-/* The stream, for enqueueing something now, behind all that was held back (copy.c). */
+/* A lane's stream, for enqueueing something now, behind all that was held back for that lane (copy.c). */
+CUstream sp_cuda_lane(enum sp_cuda_lane lane);
+
+/* That of SP_CUDA_MAIN. */
 CUstream sp_cuda_stream(void);
 
-/* Something is held back that the open command has to wait for. */
-void sp_cuda_stream_touch(void);
+/* Something is held back that is as good as enqueued there. */
+void sp_cuda_lane_touch(enum sp_cuda_lane lane);
 
 /* Copies from device memory at once, past what is under way. 0 or a negative errno. */
 int sp_cuda_stream_read(void *to, CUdeviceptr from, size_t bytes);
 
-/* Opens the next command; what is enqueued until close belongs to it. */
+/* Zeroes memory that nothing under way uses; whatever is enqueued from now on comes after. While a BIND is open. 0 or a
+ * negative errno. */
+int sp_cuda_stream_zero(CUdeviceptr start, size_t bytes);
+
+/* Opens the next command, behind what it has to come after; what is enqueued until close belongs to it. It stays until then. */
 void sp_cuda_stream_open(const struct sp_command *command);
 
-/* Ends it: it is told as ended, with `error`, when all that was enqueued until now has ended. */
+/* Ends it: it is told as ended, with `error`, when all that was enqueued in its lane until now has ended; an unbinding, when
+ * all has. */
 void sp_cuda_stream_close(int error);
 
-/* The mark that will say that all that was enqueued until now has ended; and whether one has come.
- */
-uint64_t sp_cuda_stream_mark(void);
-bool sp_cuda_stream_has_passed(uint64_t mark);
+/* The open command has to come after something of another lane that may not have ended. */
+bool sp_cuda_stream_is_behind(void);
 
-/* Waits for all that was enqueued. */
+/* The mark that will say that all that was enqueued in the lane until now has ended; and whether one has come; and whether
+ * nothing is under way there. */
+uint64_t sp_cuda_lane_mark(enum sp_cuda_lane lane);
+bool sp_cuda_lane_has_passed(enum sp_cuda_lane lane, uint64_t mark);
+bool sp_cuda_lane_is_idle(enum sp_cuda_lane lane);
+
+/* The same of all lanes. */
+void sp_cuda_point_set(struct sp_cuda_point *point);
+bool sp_cuda_point_has_passed(const struct sp_cuda_point *point);
+
+/* Waits for all that was enqueued in the lane; in all of them. */
+void sp_cuda_lane_drain(enum sp_cuda_lane lane);
 void sp_cuda_stream_drain(void);
 
 bool sp_cuda_stream_progress(bool has_more);
@@ -148,11 +178,11 @@ int sp_cuda_copy_rect(const struct sp_command *command);
 int sp_cuda_fill(const struct sp_command *command);
 int sp_cuda_transfer(const struct sp_command *command);
 
-/* Something is held back, and is better off waiting for more. */
-bool sp_cuda_copy_may_wait(void);
+/* Something is held back for the lane, and is better off waiting for more. */
+bool sp_cuda_copy_may_wait(enum sp_cuda_lane lane, bool has_more);
 
-/* Enqueues what was held back so far, to be done together. */
-void sp_cuda_copy_flush(void);
+/* Enqueues what was held back so far for the lane, to be done together. */
+void sp_cuda_copy_flush(enum sp_cuda_lane lane);
 
 /* launch.c; load and unload on the control thread. */
 
@@ -167,7 +197,7 @@ int sp_cuda_own_function(CUmodule module, const char *name, CUfunction *function
 
 /* Launches with a parameter block. */
 int sp_cuda_launch_block(CUfunction function, const uint32_t grid[3], const uint32_t block[3],
-                         uint32_t local_bytes, const void *parameters, size_t bytes);
+                         uint32_t local_bytes, const void *parameters, size_t bytes, CUstream stream);
 
 /* unit.c */
 

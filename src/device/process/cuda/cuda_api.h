@@ -190,6 +190,8 @@ typedef struct {
     X(MemsetD32Async, cuMemsetD32Async,                                                            \
       (CUdeviceptr dst, unsigned value, size_t count, CUstream stream))                            \
     X(StreamCreate, cuStreamCreate, (CUstream * stream, unsigned flags))                           \
+    X(StreamCreateWithPriority, cuStreamCreateWithPriority,                                        \
+      (CUstream * stream, unsigned flags, int priority))                                           \
     X(StreamQuery, cuStreamQuery, (CUstream stream))                                               \
     X(StreamSynchronize, cuStreamSynchronize, (CUstream stream))                                   \
     X(StreamWaitEvent, cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags))        \

@@ -129,12 +129,12 @@ int sp_cuda_load_code(const void *image, size_t bytes, const struct sp_program_i
  */
 
 int sp_cuda_launch_block(CUfunction function, const uint32_t grid[3], const uint32_t block[3],
-                         uint32_t local_bytes, const void *given, size_t bytes)
+                         uint32_t local_bytes, const void *given, size_t bytes, CUstream stream)
 {
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)given,
                      CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
     return sp_cuda_check(sp_cuda.LaunchKernel(function, grid[0], grid[1], grid[2], block[0],
-                                              block[1], block[2], local_bytes, sp_cuda_stream(),
+                                              block[1], block[2], local_bytes, stream,
                                               NULL, extra));
 }
 
@@ -225,7 +225,8 @@ static int launch_pairs(const struct cuda_kernel *kernel, const struct sp_gpu_la
 {
     const uint32_t grid[3] = {launch->num_groups[0] / 2, launch->num_groups[1],
                               launch->num_groups[2]};
-    return sp_cuda_launch_block(kernel->pair, grid, launch->local_size, local_bytes, block, bytes);
+    return sp_cuda_launch_block(kernel->pair, grid, launch->local_size, local_bytes, block, bytes,
+                                sp_cuda_stream());
 }
 
 /* As many launches as the grid's limits ask for. */
@@ -243,7 +244,7 @@ static int launch_parts(CUfunction function, struct sp_gpu_launch *launch, uint3
                 launch->group_first[1] = y;
                 launch->group_first[2] = z;
                 int error = sp_cuda_launch_block(function, grid, launch->local_size, local_bytes,
-                                                 block, bytes);
+                                                 block, bytes, sp_cuda_stream());
                 if (error)
                     return error;
             }
@@ -294,5 +295,6 @@ int sp_cuda_init_globals(const struct sp_command *command, void *loaded)
                                          .local_size = {1, 1, 1},
                                          .num_groups = {1, 1, 1},
                                          .globals = globals};
-    return sp_cuda_launch_block(code->init_globals, one, one, 0, &launch, sizeof launch);
+    return sp_cuda_launch_block(code->init_globals, one, one, 0, &launch, sizeof launch,
+                                sp_cuda_stream());
 }

@@ -56,7 +56,7 @@ struct binding {
     bool is_registered;    /* home: at the shared address */
     struct memory memory;  /* private */
     unsigned char *pieces; /* private: brief copies so far, or REGISTERED */
-    uint64_t mark;         /* leaving: what must have ended */
+    struct sp_cuda_point point; /* leaving: what must have ended */
 };
 
 #define REGISTERED 0xffu
@@ -224,8 +224,7 @@ static int bind_private(struct binding *binding)
         goto err_memory;
     error = sp_cuda_check(sp_cuda.MemSetAccess(binding->start, binding->bytes, &memory.access, 1));
     if (!error) /* another context's data may lie there */
-        error = sp_cuda_check(
-            sp_cuda.MemsetD8Async(binding->start, 0, binding->bytes, sp_cuda_stream()));
+        error = sp_cuda_stream_zero(binding->start, binding->bytes);
     if (!error) {
         if (binding->memory.file >= 0)
             sp_process_export(binding->start, binding->bytes, binding->memory.file);
@@ -392,12 +391,9 @@ static int take_off(uint64_t first, uint64_t end)
         if (!binding)
             continue;
         memset(&memory.at[i], 0, binding->bytes / SP_GRANULE_BYTES * sizeof memory.at[0]);
-        binding->mark = sp_cuda_stream_mark();
+        sp_cuda_point_set(&binding->point);
         binding->next = memory.leaving;
         memory.leaving = binding;
-        /* Its end is told only when the memory's owner can have it back. */
-        if (binding->place == SP_CUDA_PEER)
-            sp_cuda_stream_touch();
     }
     return 0;
 }
@@ -407,7 +403,7 @@ void sp_cuda_memory_reap(void)
     struct binding **link = &memory.leaving;
     while (*link) {
         struct binding *binding = *link;
-        if (sp_cuda_stream_has_passed(binding->mark)) {
+        if (sp_cuda_point_has_passed(&binding->point)) {
             *link = binding->next;
             end_binding(binding);
         } else {

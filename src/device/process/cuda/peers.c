@@ -187,7 +187,7 @@ void sp_cuda_peers_reap(void)
     pthread_mutex_lock(&peers.lock);
     for (struct part **link = &peers.leaving; *link;) {
         struct part *part = *link;
-        if (!sp_cuda_stream_has_passed(part->mark)) {
+        if (!sp_cuda_lane_has_passed(SP_CUDA_IN, part->mark)) {
             link = &part->next;
             continue;
         }
@@ -222,12 +222,12 @@ static int copy_from(uint32_t index, uint64_t start, uint64_t bytes)
             return error;
         uint64_t offset = start - part->start;
         uint64_t count = bytes < part->bytes - offset ? bytes : part->bytes - offset;
-        CUstream stream = sp_cuda_stream();
+        CUstream stream = sp_cuda_lane(SP_CUDA_IN);
         error = sp_cuda_check(
             part->device
                 ? sp_cuda.MemcpyDtoDAsync(start, part->device + offset, count, stream)
                 : sp_cuda.MemcpyHtoDAsync(start, (const char *)part->host + offset, count, stream));
-        part->mark = sp_cuda_stream_mark();
+        part->mark = sp_cuda_lane_mark(SP_CUDA_IN);
         if (error)
             return error;
         start += count;

@@ -1,21 +1,28 @@
 /* The order of commands, their ends and their times.
  *
- * One stream carries all: commands take effect in the order in which they came. Behind one or
- * several commands a *mark* is enqueued: the GPU writes its number into a word of host memory,
- * which is all that progress has to read. While more commands come at once several share a mark, so
+ * Three *lanes*, each a stream: kernels and all else that the GPU does for itself, transfers to it, and transfers to the
+ * host. So the two directions of the bus and a kernel run at once. Commands of one lane take effect in the order in which
+ * they came; a command comes after what was enqueued in the other lanes before it, but for what it says that it may run
+ * beside (SP_COMMAND_BESIDE_): its lane is made to wait for an event of theirs. A lane waits only for what was enqueued
+ * earlier, so no two wait for each other. The memory of a new binding is zeroed on a stream of its own, for which all
+ * lanes wait.
+ *
+ * Behind one or several commands of a lane a *mark* is enqueued: the GPU writes its number into the lane's word of host
+ * memory, which is all that progress has to read. While more commands come at once several share a mark, so
  * that a chain of launches costs launches alone.
  *
- * Invariant: the commands from `first` to `next` are those not told as ended, in order, each with
- * the mark that ends it; those with the mark `marked + 1` have none enqueued yet.
+ * Invariant: the commands from `first` to `next` of a lane are those not told as ended, in order, each with
+ * the mark that ends it. An unbinding is in a list of its own, with the marks of all lanes.
  *
  * Sleeping. A mark can be polled, not slept for. So where commands follow one that is still under
- * way an event is recorded with its mark, and the waiter thread sleeps in the driver for the oldest
+ * way an event is recorded with its mark, and the lane's waiter thread sleeps in the driver for the oldest
  * of those when the loop rests. It has a lock of its own, held for a few instructions.
  *
  * Faults. An error of the GPU's is for good (CUDA: a "sticky" error): every later call gives it.
  * Then the process ends, and says which command was the first that had not ended.
  */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,10 +36,10 @@
  * application gets news of what has ended a few times in a long chain. */
 #define COMMANDS_PER_MARK 16u
 
-/* Marks under way, each with an event; then commands wait for the next. */
+/* Marks under way in a lane, each with an event; then commands wait for the next. */
 #define MAX_MARKS 64u
 
-/* The driver is asked for errors once in so many looks at the word; asking costs 0.5 us. */
+/* The driver is asked for errors once in so many looks at the words; asking costs 0.5 us. */
 #define LOOKS_PER_QUERY 256u
 
 /* Commands with times under way; each needs two events. */
@@ -46,6 +53,11 @@
 #define PINNED_BYTES ((size_t)5 << 20)
 
 #define WAITER_STACK_BYTES ((size_t)256 << 10)
+
+/* Of the lanes for transfers: what gathers small ones is a kernel, which is not to wait for room behind one of the
+ * application's. CUDA takes the nearest that there is. */
+#define TRANSFER_PRIORITY INT_MIN
+#define USUAL_PRIORITY 0
 
 struct timing {
     CUevent start, end;
@@ -61,16 +73,45 @@ struct pending {
     bool is_told; /* that it began */
 };
 
-static struct {
-    CUstream stream, clock;
+/* An unbinding. */
+struct removal {
+    uint64_t number;
+    struct sp_cuda_point point;
+    int error;
+};
+
+struct lane {
+    CUstream stream;
     struct pending commands[SP_MAX_IN_FLIGHT];
     uint64_t first, next;    /* count up; at % SP_MAX_IN_FLIGHT */
-    struct pending *open;    /* the command that is being enqueued */
-    bool is_touched;         /* something was enqueued since it was opened */
+    bool is_dirty;           /* something was enqueued, or is held back, that no mark is behind yet */
+    uint64_t enqueued;       /* counts what was enqueued but for marks */
     uint64_t marked;         /* marks enqueued */
     volatile uint64_t *done; /* the word: the last mark that came */
     CUevent events[MAX_MARKS];
     uint64_t with_event[MAX_MARKS]; /* the mark that was recorded there */
+    CUevent order;                  /* for other lanes to wait for */
+    uint64_t seen[SP_CUDA_LANES];   /* of the other lanes: as much as was enqueued there comes before */
+    struct {
+        pthread_mutex_t lock;
+        pthread_cond_t moved;
+        CUevent event;
+        bool is_waiting; /* for `event` */
+    } waiter;
+};
+
+static struct {
+    struct lane lanes[SP_CUDA_LANES];
+    struct removal removals[SP_MAX_IN_FLIGHT];
+    uint64_t first_removal, next_removal;
+    CUstream clock, zero;
+    CUevent zeroed;
+    /* The command that is being enqueued. */
+    const struct sp_command *command;
+    enum sp_cuda_lane open;
+    struct timing *timing;
+    uint64_t opened_ns, opened_at; /* when, and what was enqueued in its lane then */
+    bool is_behind;                /* something of other lanes that has not ended */
     unsigned looks;
     bool is_broken; /* by a fault: nothing runs any more */
     struct timing timings[MAX_TIMED];
@@ -81,24 +122,25 @@ static struct {
     size_t pinned_used;
 } stream;
 
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t moved;
-    CUevent event;
-    bool is_waiting; /* for `event` */
-} waiter = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
-
 /* --- Errors --------------------------------------------------------------------------------------
  */
 
 /* The first command under way that runs a program's code, which alone can go wrong on the device;
- * else the first. */
+ * else the first of any. */
 static uint64_t suspect(void)
 {
-    for (uint64_t i = stream.first; i < stream.next; i++)
-        if (stream.commands[i % SP_MAX_IN_FLIGHT].is_kernel)
-            return stream.commands[i % SP_MAX_IN_FLIGHT].number;
-    return stream.first < stream.next ? stream.commands[stream.first % SP_MAX_IN_FLIGHT].number : 0;
+    uint64_t any = 0;
+    for (unsigned l = 0; l < SP_CUDA_LANES; l++) {
+        const struct lane *lane = &stream.lanes[l];
+        for (uint64_t i = lane->first; i < lane->next; i++) {
+            const struct pending *pending = &lane->commands[i % SP_MAX_IN_FLIGHT];
+            if (pending->is_kernel)
+                return pending->number;
+            if (!any)
+                any = pending->number;
+        }
+    }
+    return any;
 }
 
 static void take_ended(void);
@@ -113,9 +155,10 @@ _Noreturn static void fault(CUresult result)
 
 int sp_cuda_check(CUresult result)
 {
+    CUstream main = stream.lanes[SP_CUDA_MAIN].stream;
     if (result == CUDA_SUCCESS)
         return 0;
-    CUresult state = stream.stream ? sp_cuda.StreamQuery(stream.stream) : CUDA_SUCCESS;
+    CUresult state = main ? sp_cuda.StreamQuery(main) : CUDA_SUCCESS;
     if (state != CUDA_SUCCESS && state != CUDA_ERROR_NOT_READY)
         fault(state);
     switch (result) {
@@ -132,18 +175,18 @@ int sp_cuda_check(CUresult result)
 /* --- Start ---------------------------------------------------------------------------------------
  */
 
-static void *wait_for_events(void *unused)
+static void *wait_for_events(void *argument)
 {
-    (void)unused;
+    struct lane *lane = argument;
     sp_cuda.CtxSetCurrent(sp_cuda_device.context);
-    pthread_mutex_lock(&waiter.lock);
+    pthread_mutex_lock(&lane->waiter.lock);
     for (;;) {
-        while (!waiter.is_waiting)
-            pthread_cond_wait(&waiter.moved, &waiter.lock);
-        pthread_mutex_unlock(&waiter.lock);
-        sp_cuda.EventSynchronize(waiter.event); /* an error is found by progress */
-        pthread_mutex_lock(&waiter.lock);
-        waiter.is_waiting = false;
+        while (!lane->waiter.is_waiting)
+            pthread_cond_wait(&lane->waiter.moved, &lane->waiter.lock);
+        pthread_mutex_unlock(&lane->waiter.lock);
+        sp_cuda.EventSynchronize(lane->waiter.event); /* an error is found by progress */
+        pthread_mutex_lock(&lane->waiter.lock);
+        lane->waiter.is_waiting = false;
         sp_process_wake();
     }
     return NULL;
@@ -159,24 +202,50 @@ void *sp_cuda_pinned(size_t bytes)
     return at;
 }
 
+static CUresult make_lane(struct lane *lane, int priority)
+{
+    CUresult result =
+        sp_cuda.StreamCreateWithPriority(&lane->stream, CU_STREAM_NON_BLOCKING, priority);
+    for (unsigned i = 0; i < MAX_MARKS && !result; i++)
+        result =
+            sp_cuda.EventCreate(&lane->events[i], CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING);
+    if (!result)
+        result = sp_cuda.EventCreate(&lane->order, CU_EVENT_DISABLE_TIMING);
+    return result;
+}
+
+static int start_waiter(struct lane *lane)
+{
+    lane->done = sp_cuda_pinned(sizeof *lane->done);
+    pthread_mutex_init(&lane->waiter.lock, NULL);
+    pthread_cond_init(&lane->waiter.moved, NULL);
+    return sp_thread_start_detached(wait_for_events, lane, WAITER_STACK_BYTES);
+}
+
 int sp_cuda_stream_init(void)
 {
-    CUresult result = sp_cuda.StreamCreate(&stream.stream, CU_STREAM_NON_BLOCKING);
+    CUresult result = CUDA_SUCCESS;
+    int error = 0;
+    for (unsigned l = 0; l < SP_CUDA_LANES && !result; l++)
+        result =
+            make_lane(&stream.lanes[l], l == SP_CUDA_MAIN ? USUAL_PRIORITY : TRANSFER_PRIORITY);
     if (!result)
         result = sp_cuda.StreamCreate(&stream.clock, CU_STREAM_NON_BLOCKING);
     if (!result)
+        result = sp_cuda.StreamCreate(&stream.zero, CU_STREAM_NON_BLOCKING);
+    if (!result)
         result = sp_cuda.EventCreate(&stream.base, CU_EVENT_DEFAULT);
-    for (unsigned i = 0; i < MAX_MARKS && !result; i++)
-        result = sp_cuda.EventCreate(&stream.events[i],
-                                     CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING);
+    if (!result)
+        result = sp_cuda.EventCreate(&stream.zeroed, CU_EVENT_DISABLE_TIMING);
     if (!result)
         result = sp_cuda.MemHostAlloc((void **)&stream.pinned, PINNED_BYTES,
                                       CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
     if (result)
         return sp_cuda_check(result);
     memset(stream.pinned, 0, PINNED_BYTES);
-    stream.done = sp_cuda_pinned(sizeof *stream.done);
-    return sp_thread_start_detached(wait_for_events, NULL, WAITER_STACK_BYTES);
+    for (unsigned l = 0; l < SP_CUDA_LANES && !error; l++)
+        error = start_waiter(&stream.lanes[l]);
+    return error;
 }
 
 /* --- Times ---------------------------------------------------------------------------------------
@@ -235,19 +304,94 @@ static void get_times(struct pending *command, uint64_t *start_ns, uint64_t *end
     *end_ns = end > *start_ns ? end : end ? *start_ns : sp_time_ns();
 }
 
-/* --- Commands ------------------------------------------------------------------------------------
+/* --- Marks ---------------------------------------------------------------------------------------
  */
 
-void sp_cuda_stream_touch(void)
+static bool has_passed(const struct lane *lane, uint64_t mark)
 {
-    stream.is_touched = true;
+    /* Acquire: what the GPU did before is seen by what we do after. */
+    return __atomic_load_n(lane->done, __ATOMIC_ACQUIRE) >= mark;
+}
+
+/* The mark behind all that was enqueued in the lane. */
+static uint64_t last_mark(const struct lane *lane)
+{
+    return lane->marked + lane->is_dirty;
+}
+
+uint64_t sp_cuda_lane_mark(enum sp_cuda_lane lane)
+{
+    return last_mark(&stream.lanes[lane]);
+}
+
+bool sp_cuda_lane_has_passed(enum sp_cuda_lane lane, uint64_t mark)
+{
+    return has_passed(&stream.lanes[lane], mark);
+}
+
+bool sp_cuda_lane_is_idle(enum sp_cuda_lane lane)
+{
+    return has_passed(&stream.lanes[lane], last_mark(&stream.lanes[lane]));
+}
+
+void sp_cuda_point_set(struct sp_cuda_point *point)
+{
+    for (unsigned l = 0; l < SP_CUDA_LANES; l++)
+        point->marks[l] = last_mark(&stream.lanes[l]);
+}
+
+bool sp_cuda_point_has_passed(const struct sp_cuda_point *point)
+{
+    for (unsigned l = 0; l < SP_CUDA_LANES; l++)
+        if (!has_passed(&stream.lanes[l], point->marks[l]))
+            return false;
+    return true;
+}
+
+static void record_event(struct lane *lane, uint64_t mark)
+{
+    lane->with_event[mark % MAX_MARKS] = mark;
+    sp_cuda_check(sp_cuda.EventRecord(lane->events[mark % MAX_MARKS], lane->stream));
+}
+
+static bool has_event(const struct lane *lane, uint64_t mark)
+{
+    return lane->with_event[mark % MAX_MARKS] == mark;
+}
+
+static void write_mark(struct lane *lane)
+{
+    sp_cuda_copy_flush((enum sp_cuda_lane)(lane - stream.lanes));
+    uint64_t mark = ++lane->marked;
+    lane->is_dirty = false;
+    int error = sp_cuda_check(
+        sp_cuda.StreamWriteValue64(lane->stream, (CUdeviceptr)(uintptr_t)lane->done, mark, 0));
+    if (error)
+        sp_process_fault(0, "a mark could not be enqueued");
+    /* Behind others it is not waited for just now, and will have successors. */
+    if (!has_passed(lane, mark - 1))
+        record_event(lane, mark);
+}
+
+/* --- Lanes ---------------------------------------------------------------------------------------
+ */
+
+void sp_cuda_lane_touch(enum sp_cuda_lane lane)
+{
+    stream.lanes[lane].is_dirty = true;
+    stream.lanes[lane].enqueued++;
+}
+
+CUstream sp_cuda_lane(enum sp_cuda_lane lane)
+{
+    sp_cuda_copy_flush(lane);
+    sp_cuda_lane_touch(lane);
+    return stream.lanes[lane].stream;
 }
 
 CUstream sp_cuda_stream(void)
 {
-    sp_cuda_copy_flush();
-    stream.is_touched = true;
-    return stream.stream;
+    return sp_cuda_lane(SP_CUDA_MAIN);
 }
 
 int sp_cuda_stream_read(void *to, CUdeviceptr from, size_t bytes)
@@ -256,67 +400,94 @@ int sp_cuda_stream_read(void *to, CUdeviceptr from, size_t bytes)
     return error ? error : sp_cuda_check(sp_cuda.StreamSynchronize(stream.clock));
 }
 
-uint64_t sp_cuda_stream_mark(void)
+int sp_cuda_stream_zero(CUdeviceptr start, size_t bytes)
 {
-    return stream.marked + 1;
+    CUresult result = sp_cuda.MemsetD8Async(start, 0, bytes, stream.zero);
+    if (!result)
+        result = sp_cuda.EventRecord(stream.zeroed, stream.zero);
+    for (unsigned l = 0; l < SP_CUDA_LANES && !result; l++)
+        result = sp_cuda.StreamWaitEvent(stream.lanes[l].stream, stream.zeroed, 0);
+    sp_cuda_lane_touch(SP_CUDA_MAIN); /* so that it has ended when the binding has */
+    return sp_cuda_check(result);
 }
 
-bool sp_cuda_stream_has_passed(uint64_t mark)
+/* What is enqueued in the lane from now on comes after all that was enqueued in the other one. */
+static void come_after(struct lane *lane, enum sp_cuda_lane index)
 {
-    /* Acquire: what the GPU did before is seen by what we do after. */
-    uint64_t done = __atomic_load_n(stream.done, __ATOMIC_ACQUIRE);
-    return done >= mark;
-}
-
-static void record_event(uint64_t mark)
-{
-    stream.with_event[mark % MAX_MARKS] = mark;
-    sp_cuda_check(sp_cuda.EventRecord(stream.events[mark % MAX_MARKS], stream.stream));
-}
-
-static bool has_unmarked(void)
-{
-    return stream.first < stream.next &&
-           stream.commands[(stream.next - 1) % SP_MAX_IN_FLIGHT].mark > stream.marked;
-}
-
-static void write_mark(void)
-{
-    sp_cuda_copy_flush();
-    uint64_t mark = ++stream.marked;
-    int error = sp_cuda_check(
-        sp_cuda.StreamWriteValue64(stream.stream, (CUdeviceptr)(uintptr_t)stream.done, mark, 0));
+    struct lane *other = &stream.lanes[index];
+    if (has_passed(other, last_mark(other)))
+        return;
+    stream.is_behind = true;
+    sp_cuda_copy_flush(index);
+    if (lane->seen[index] == other->enqueued)
+        return;
+    lane->seen[index] = other->enqueued;
+    int error = sp_cuda_check(sp_cuda.EventRecord(other->order, other->stream));
+    if (!error)
+        error = sp_cuda_check(sp_cuda.StreamWaitEvent(lane->stream, other->order, 0));
     if (error)
-        sp_process_fault(0, "a mark could not be enqueued");
-    /* Behind others it is not waited for just now, and will have successors. */
-    if (!sp_cuda_stream_has_passed(mark - 1))
-        record_event(mark);
+        sp_process_fault(0, "an order of commands could not be enqueued");
 }
+
+static enum sp_cuda_lane lane_of(const struct sp_command *command)
+{
+    if (command->kind != SP_COMMAND_TRANSFER)
+        return SP_CUDA_MAIN;
+    return command->range.destination == SP_PLACE_HOST ? SP_CUDA_OUT : SP_CUDA_IN;
+}
+
+/* What is bound changes as the command is enqueued. */
+static bool is_binding(const struct sp_command *command)
+{
+    return command->kind == SP_COMMAND_BIND_PRIVATE || command->kind == SP_COMMAND_BIND_HOME ||
+           command->kind == SP_COMMAND_BIND_PEER || command->kind == SP_COMMAND_UNBIND;
+}
+
+static void keep_order(struct lane *lane, const struct sp_command *command)
+{
+    static const uint16_t beside[SP_CUDA_LANES] = {[SP_CUDA_MAIN] = SP_COMMAND_BESIDE_WORKS,
+                                                   [SP_CUDA_IN] = SP_COMMAND_BESIDE_ARRIVALS,
+                                                   [SP_CUDA_OUT] = SP_COMMAND_BESIDE_DEPARTURES};
+    stream.is_behind = false;
+    if (is_binding(command))
+        return;
+    for (unsigned l = 0; l < SP_CUDA_LANES; l++)
+        if (&stream.lanes[l] != lane && !(command->flags & beside[l]))
+            come_after(lane, l);
+}
+
+bool sp_cuda_stream_is_behind(void)
+{
+    return stream.is_behind;
+}
+
+/* --- Commands ------------------------------------------------------------------------------------
+ */
 
 void sp_cuda_stream_open(const struct sp_command *command)
 {
-    struct pending *pending = &stream.commands[stream.next % SP_MAX_IN_FLIGHT];
-    if (!has_unmarked() && stream.marked &&
-        stream.with_event[stream.marked % MAX_MARKS] != stream.marked &&
-        !sp_cuda_stream_has_passed(stream.marked))
-        record_event(stream.marked);
-    *pending = (struct pending){.number = command->number,
-                                .flags = command->flags,
-                                .is_kernel = command->kind == SP_COMMAND_KERNEL};
-    if (command->flags & SP_COMMAND_TIMED) {
-        sp_cuda_copy_flush();
+    stream.command = command;
+    stream.open = lane_of(command);
+    struct lane *lane = &stream.lanes[stream.open];
+    if (!lane->is_dirty && lane->marked && !has_event(lane, lane->marked) &&
+        !has_passed(lane, lane->marked))
+        record_event(lane, lane->marked);
+    keep_order(lane, command);
+    stream.timing = NULL;
+    stream.opened_ns = 0;
+    stream.opened_at = lane->enqueued;
+    if ((command->flags & SP_COMMAND_TIMED) && command->kind != SP_COMMAND_UNBIND) {
         uint64_t now = sp_time_ns();
         if (now - stream.base_ns > CLOCK_NS) {
             set_clock();
             now = sp_time_ns();
         }
-        pending->opened_ns = now;
-        pending->timing = take_timing();
-        if (pending->timing)
-            sp_cuda_check(sp_cuda.EventRecord(pending->timing->start, stream.stream));
+        stream.opened_ns = now;
+        stream.timing = take_timing();
+        if (stream.timing)
+            sp_cuda_check(
+                sp_cuda.EventRecord(stream.timing->start, sp_cuda_lane(stream.open)));
     }
-    stream.open = pending;
-    stream.is_touched = false;
 }
 
 static void tell_end(struct pending *pending)
@@ -327,111 +498,187 @@ static void tell_end(struct pending *pending)
     sp_process_ended(pending->number, pending->error, start_ns, end_ns);
 }
 
+/* An unbinding has ended when all that was enqueued before it has, in whatever lane. */
+static void close_removal(int error)
+{
+    struct removal *removal = &stream.removals[stream.next_removal % SP_MAX_IN_FLIGHT];
+    *removal = (struct removal){.number = stream.command->number, .error = error};
+    sp_cuda_point_set(&removal->point);
+    stream.next_removal++;
+}
+
 void sp_cuda_stream_close(int error)
 {
-    struct pending *pending = stream.open;
-    stream.open = NULL;
-    pending->error = error;
-    if (!stream.is_touched && !pending->timing && stream.first == stream.next) {
-        tell_end(pending);
+    struct lane *lane = &stream.lanes[stream.open];
+    if (stream.command->kind == SP_COMMAND_UNBIND) {
+        close_removal(error);
         return;
     }
-    if (pending->timing) {
-        sp_cuda_copy_flush();
-        sp_cuda_check(sp_cuda.EventRecord(pending->timing->end, stream.stream));
-    }
-    pending->mark = stream.marked + 1;
-    stream.next++;
+    if (stream.timing)
+        sp_cuda_check(sp_cuda.EventRecord(stream.timing->end, sp_cuda_lane(stream.open)));
+    struct pending pending = {.number = stream.command->number,
+                              .flags = stream.command->flags,
+                              .is_kernel = stream.command->kind == SP_COMMAND_KERNEL,
+                              .opened_ns = stream.opened_ns,
+                              .timing = stream.timing,
+                              .error = error,
+                              .mark = last_mark(lane)};
+    if (lane->enqueued == stream.opened_at && lane->first == lane->next)
+        tell_end(&pending);
+    else
+        lane->commands[lane->next++ % SP_MAX_IN_FLIGHT] = pending;
+}
+
+static bool has_ended(const struct lane *lane)
+{
+    return lane->first < lane->next &&
+           has_passed(lane, lane->commands[lane->first % SP_MAX_IN_FLIGHT].mark);
 }
 
 /* Tells the end of what has ended. */
 static void take_ended(void)
 {
-    uint64_t done = __atomic_load_n(stream.done, __ATOMIC_ACQUIRE);
     bool is_any = false;
-    bool has_ended =
-        stream.first < stream.next && stream.commands[stream.first % SP_MAX_IN_FLIGHT].mark <= done;
-    if (has_ended && sp_cuda_print_has_any()) {
+    if (has_ended(&stream.lanes[SP_CUDA_MAIN]) && sp_cuda_print_has_any()) {
         /* Before the application hears of the kernel's end. A later kernel may be about to print.
          */
         if (!stream.is_broken)
-            sp_cuda_stream_drain();
+            sp_cuda_lane_drain(SP_CUDA_MAIN);
         sp_cuda_print_take();
     }
-    if (has_ended) /* the end of an unbinding says that it is done */
-        sp_cuda_memory_reap();
-    while (stream.first < stream.next &&
-           stream.commands[stream.first % SP_MAX_IN_FLIGHT].mark <= done) {
+    for (unsigned l = 0; l < SP_CUDA_LANES; l++) {
+        struct lane *lane = &stream.lanes[l];
+        uint64_t done = __atomic_load_n(lane->done, __ATOMIC_ACQUIRE);
+        while (lane->first < lane->next &&
+               lane->commands[lane->first % SP_MAX_IN_FLIGHT].mark <= done) {
+            is_any = true;
+            tell_end(&lane->commands[lane->first++ % SP_MAX_IN_FLIGHT]);
+        }
+    }
+    while (stream.first_removal < stream.next_removal && !stream.is_broken) {
+        const struct removal *removal =
+            &stream.removals[stream.first_removal % SP_MAX_IN_FLIGHT];
+        if (!sp_cuda_point_has_passed(&removal->point))
+            break;
+        sp_cuda_memory_reap(); /* the end says that it is done */
         is_any = true;
-        tell_end(&stream.commands[stream.first++ % SP_MAX_IN_FLIGHT]);
+        stream.first_removal++;
+        sp_process_ended(removal->number, removal->error, 0, 0);
     }
     if (is_any)
         stream.looks = 0;
 }
 
-void sp_cuda_stream_drain(void)
+void sp_cuda_lane_drain(enum sp_cuda_lane index)
 {
-    write_mark(); /* so that what waits for a mark finds it passed */
-    record_event(stream.marked);
-    CUresult result = sp_cuda.EventSynchronize(stream.events[stream.marked % MAX_MARKS]);
+    struct lane *lane = &stream.lanes[index];
+    if (lane->is_dirty)
+        write_mark(lane); /* so that what waits for a mark finds it passed */
+    record_event(lane, lane->marked);
+    CUresult result = sp_cuda.EventSynchronize(lane->events[lane->marked % MAX_MARKS]);
     if (!result) /* the event may have come before the word */
-        result = sp_cuda.StreamSynchronize(stream.stream);
+        result = sp_cuda.StreamSynchronize(lane->stream);
     if (result)
         fault(result);
 }
 
+void sp_cuda_stream_drain(void)
+{
+    for (unsigned l = 0; l < SP_CUDA_LANES; l++)
+        sp_cuda_lane_drain(l);
+}
+
+/* --- Progress ------------------------------------------------------------------------------------
+ */
+
+/* Whether a mark should wait for more commands, of which the next is there already. */
+static bool may_share_mark(const struct lane *lane)
+{
+    uint64_t count = 0;
+    while (count < COMMANDS_PER_MARK && lane->next - count > lane->first &&
+           lane->commands[(lane->next - count - 1) % SP_MAX_IN_FLIGHT].mark > lane->marked)
+        count++;
+    return count < COMMANDS_PER_MARK;
+}
+
+static void mark_what_needs_it(bool has_more)
+{
+    for (unsigned l = 0; l < SP_CUDA_LANES; l++) {
+        struct lane *lane = &stream.lanes[l];
+        if (!lane->is_dirty || sp_cuda_copy_may_wait(l, has_more))
+            continue;
+        /* A transfer is waited for while kernels are enqueued, without an end. */
+        if (has_more && l == SP_CUDA_MAIN && may_share_mark(lane))
+            continue;
+        if (lane->marked - __atomic_load_n(lane->done, __ATOMIC_RELAXED) < MAX_MARKS - 1)
+            write_mark(lane);
+    }
+}
+
+static bool has_pending(void)
+{
+    for (unsigned l = 0; l < SP_CUDA_LANES; l++)
+        if (stream.lanes[l].first < stream.lanes[l].next)
+            return true;
+    return stream.first_removal < stream.next_removal;
+}
+
 bool sp_cuda_stream_progress(bool has_more)
 {
-    bool may_wait = sp_cuda_copy_may_wait();
-    if (stream.first == stream.next)
+    if (!has_pending())
         return !has_more && sp_cuda_memory_is_untidy(); /* what rest will see to */
-    if (has_unmarked() && !may_wait) {
-        uint64_t done = __atomic_load_n(stream.done, __ATOMIC_ACQUIRE);
-        uint64_t oldest = stream.next;
-        while (oldest > stream.first && stream.next - oldest < COMMANDS_PER_MARK &&
-               stream.commands[(oldest - 1) % SP_MAX_IN_FLIGHT].mark > stream.marked)
-            oldest--;
-        if ((!has_more || stream.next - oldest == COMMANDS_PER_MARK) &&
-            stream.marked - done < MAX_MARKS - 1)
-            write_mark();
-    }
+    mark_what_needs_it(has_more);
     take_ended();
     sp_cuda_memory_reap();
     sp_cuda_peers_reap();
-    if (stream.first == stream.next)
+    if (!has_pending())
         return false;
     if (++stream.looks % LOOKS_PER_QUERY == 0) {
-        CUresult result = sp_cuda.StreamQuery(stream.stream);
+        CUresult result = sp_cuda.StreamQuery(stream.lanes[SP_CUDA_MAIN].stream);
         if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY)
             fault(result);
     }
     return true;
 }
 
-void sp_cuda_stream_rest(void)
+static void rest_for(struct lane *lane)
 {
-    if (stream.first == stream.next) {
-        /* Nothing has come for a while: the 3 ms that a piece may take will hardly be missed. */
-        sp_cuda_memory_tidy();
-        sp_process_wake();
-        return;
-    }
-    struct pending *oldest = &stream.commands[stream.first % SP_MAX_IN_FLIGHT];
+    struct pending *oldest = &lane->commands[lane->first % SP_MAX_IN_FLIGHT];
     if ((oldest->flags & SP_COMMAND_TELL_START) && !oldest->is_told) {
         struct sp_command command = {.number = oldest->number, .flags = oldest->flags};
         oldest->is_told = true;
         sp_process_began(&command, false);
     }
     uint64_t mark = oldest->mark;
-    if (stream.with_event[mark % MAX_MARKS] != mark)
-        record_event(mark); /* it is the last one: else open would have recorded it */
-    /* An error shows itself by ending the waiter's sleep; then progress must find it. */
-    stream.looks = LOOKS_PER_QUERY - 1;
-    pthread_mutex_lock(&waiter.lock);
-    if (!waiter.is_waiting) {
-        waiter.event = stream.events[mark % MAX_MARKS];
-        waiter.is_waiting = true;
-        pthread_cond_signal(&waiter.moved);
+    if (mark > lane->marked)
+        write_mark(lane);
+    if (!has_event(lane, mark))
+        record_event(lane, mark); /* it is the last one: else open would have recorded it */
+    pthread_mutex_lock(&lane->waiter.lock);
+    if (!lane->waiter.is_waiting) {
+        lane->waiter.event = lane->events[mark % MAX_MARKS];
+        lane->waiter.is_waiting = true;
+        pthread_cond_signal(&lane->waiter.moved);
     }
-    pthread_mutex_unlock(&waiter.lock);
+    pthread_mutex_unlock(&lane->waiter.lock);
+}
+
+void sp_cuda_stream_rest(void)
+{
+    if (!has_pending()) {
+        /* Nothing has come for a while: the 3 ms that a piece may take will hardly be missed. */
+        sp_cuda_memory_tidy();
+        sp_process_wake();
+        return;
+    }
+    /* An error shows itself by ending the waiters' sleep; then progress must find it. */
+    stream.looks = LOOKS_PER_QUERY - 1;
+    bool is_any = false;
+    for (unsigned l = 0; l < SP_CUDA_LANES; l++)
+        if (stream.lanes[l].first < stream.lanes[l].next) {
+            rest_for(&stream.lanes[l]);
+            is_any = true;
+        }
+    if (!is_any)
+        sp_process_wake(); /* an unbinding alone has nothing to wait for but a mark on its way */
 }

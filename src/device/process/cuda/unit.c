@@ -73,7 +73,8 @@ static int launch_test(CUfunction function, CUdeviceptr sum, const uint64_t *wor
     } parameters = {unit.words, (uintptr_t)&words[NARROW], (uintptr_t)&words[WIDE], sum,
                     TEST_ROUNDS};
     return sp_cuda_launch_block(function, grid, block, 0, &parameters,
-                                offsetof(__typeof__(parameters), rounds) + sizeof(uint32_t));
+                                offsetof(__typeof__(parameters), rounds) + sizeof(uint32_t),
+                                sp_cuda_stream());
 }
 
 /* Whether all additions are there, and each old value was seen once: then the old values of the

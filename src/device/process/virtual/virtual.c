@@ -115,6 +115,7 @@ static int start(const struct sp_backend_setup *setup, int *memory_file,
     (void)description; /* it is like the CPU, which the application knows */
     struct sp_device **devices;
     unsigned count;
+    sp_virtual_loose_init();
     sp_virtual_peers_init(setup);
     int error = sp_virtual_memory_init(setup, memory_file);
     if (!error)
@@ -342,13 +343,19 @@ static int run_command(const struct sp_command *command, const struct virtual_co
     }
 }
 
-static void submit(const struct sp_command *command, void *code)
+void sp_virtual_run(const struct sp_command *command, void *code)
 {
     bool is_timed = command->flags & SP_COMMAND_TIMED;
     uint64_t number = command->number;
     uint64_t start_ns = is_timed ? sp_time_ns() : 0;
     int error = run_command(command, code);
     sp_process_ended(number, error, start_ns, is_timed ? sp_time_ns() : 0);
+}
+
+static void submit(const struct sp_command *command, void *code)
+{
+    if (!sp_virtual_loose_take(command, code))
+        sp_virtual_run(command, code);
 }
 
 const struct sp_backend sp_virtual_backend = {
@@ -360,5 +367,7 @@ const struct sp_backend sp_virtual_backend = {
     .peer_part = sp_virtual_peer_part,
     .peer_part_gone = sp_virtual_peer_part_gone,
     .submit = submit,
+    .progress = sp_virtual_loose_progress,
+    .rest = sp_virtual_loose_rest,
     .reveal = sp_virtual_reach_reveal,
 };

@@ -4,12 +4,23 @@
  * virtual.c   kernels, copies and fills through the CPU driver
  * memory.c    what is bound where, and the ends of transfers
  * peers.c     the memory of other devices, at aliases
+ * loose.c     commands in another order, for tests
  * reach.c     what a kernel may reach, in the checking mode
  */
 #ifndef SP_DEVICE_PROCESS_VIRTUAL_H
 #define SP_DEVICE_PROCESS_VIRTUAL_H
 
 #include "device/process/backend.h"
+
+/* virtual.c: runs a command to its end, and tells that. The loop thread. */
+void sp_virtual_run(const struct sp_command *command, void *code);
+
+/* loose.c; the loop thread. take: true where the command will be run later. The others are as in backend.h, and cost nothing
+ * where it is not switched on. */
+void sp_virtual_loose_init(void);
+bool sp_virtual_loose_take(const struct sp_command *command, void *code);
+bool sp_virtual_loose_progress(bool has_more);
+void sp_virtual_loose_rest(void);
 
 /* memory.c; only on the loop thread. */
 
