@@ -299,8 +299,7 @@ static bool is_calculation(LLVMValueRef value)
            (LLVMIsACallInst(value) && kind != LLVMVoidTypeKind);
 }
 
-/* Whether work-items may leave the loop at different times, and it contains no other. The rest of a
- * loop whose common turns were taken out hardly runs. */
+/* Whether work-items may leave the loop at different times, and it contains no other. */
 static bool is_left_singly(const struct sp_wg_graph *graph,
                            const struct sp_wg_uniformity *uniformity, uint32_t loop)
 {
@@ -308,13 +307,30 @@ static bool is_left_singly(const struct sp_wg_graph *graph,
     for (uint32_t l = 0; l < graph->num_loops; l++)
         if (graph->loops[l].parent == loop)
             return false;
-    SP_BITS_EACH(b, &graph->predecessors[graph->loops[loop].header])
-    if (sp_wg_is_rest(LLVMGetBasicBlockTerminator(graph->blocks[b])))
-        return false;
     SP_BITS_EACH(b, &graph->loops[loop].blocks)
     for (int s = 0; s < 2 && sp_bits_has(&uniformity->branches, b); s++)
         left |= !sp_bits_has(&graph->loops[loop].blocks, graph->successors[b][s]);
     return left;
+}
+
+bool sp_wg_ends_own_loop(const struct sp_wg_analysis *analysis, uint32_t block)
+{
+    const struct sp_wg_graph *graph = &analysis->graph;
+    for (uint32_t l = 0; l < graph->num_loops; l++)
+        if (sp_bits_has(&graph->loops[l].blocks, block) &&
+            sp_bits_has(&graph->predecessors[graph->loops[l].header], block))
+            return !sp_bits_has(&analysis->leaders, graph->loops[l].header) &&
+                   is_left_singly(graph, &analysis->uniformity, l);
+    return false;
+}
+
+/* What is left of a loop whose common turns were taken out hardly runs. */
+static bool is_rest(const struct sp_wg_graph *graph, uint32_t loop)
+{
+    SP_BITS_EACH(b, &graph->predecessors[graph->loops[loop].header])
+    if (sp_wg_is_rest(LLVMGetBasicBlockTerminator(graph->blocks[b])))
+        return true;
+    return false;
 }
 
 static bool loop_loses(const struct sp_wg_graph *graph, const struct sp_wg_uniformity *uniformity,
@@ -344,7 +360,8 @@ bool sp_wg_vectors_lose(LLVMValueRef kernel)
     for (uint32_t b = 0; b < graph.num_blocks; b++)
         barrier |= sp_wg_ends_with_barrier(graph.blocks[b]);
     for (uint32_t l = 0; l < graph.num_loops && !barrier; l++)
-        lose |= is_left_singly(&graph, &uniformity, l) && loop_loses(&graph, &uniformity, l);
+        lose |= is_left_singly(&graph, &uniformity, l) && !is_rest(&graph, l) &&
+                loop_loses(&graph, &uniformity, l);
     sp_wg_uniformity_finish(&uniformity, &graph);
     sp_wg_graph_finish(&graph);
     return lose;

@@ -37,6 +37,10 @@ bool sp_wg_agreement_pays(LLVMValueRef kernel);
  * a sparse matrix. `kernel` is prepared. */
 bool sp_wg_vectors_lose(LLVMValueRef kernel);
 
+/* True where `block` leads back in an innermost loop that lies within one region, and that each
+ * work-item leaves at its own time. */
+bool sp_wg_ends_own_loop(const struct sp_wg_analysis *analysis, uint32_t block);
+
 void sp_wg_analysis_finish(struct sp_wg_analysis *analysis);
 
 #endif

@@ -439,6 +439,8 @@ static void copy_block(struct emitter *e, uint32_t block)
         parts ? LLVMBuildCondBr(e->at, condition, first, second) : LLVMBuildBr(e->at, first);
     if (sp_wg_ends_dividing_loop(e->plan, block))
         sp_wg_mark_plain_loop(e->context, branch);
+    else if (sp_wg_ends_own_loop(&e->plan->analysis, block))
+        sp_wg_mark_rolled_loop(e->context, branch);
 }
 
 static LLVMValueRef context_element(const struct emitter *e, uint32_t variable)

@@ -105,3 +105,9 @@ void sp_wg_mark_unrolled_loop(LLVMContextRef context, LLVMValueRef latch)
     LLVMMetadataRef parts[2] = {NULL, flag(context, "llvm.loop.unroll.full")};
     set_loop(context, latch, parts, 2);
 }
+
+void sp_wg_mark_rolled_loop(LLVMContextRef context, LLVMValueRef latch)
+{
+    LLVMMetadataRef parts[2] = {NULL, flag(context, "llvm.loop.unroll.disable")};
+    set_loop(context, latch, parts, 2);
+}

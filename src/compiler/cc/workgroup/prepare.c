@@ -6,6 +6,7 @@
 
 #include "compiler/cc/effects.h"
 #include "compiler/cc/text.h"
+#include "compiler/cc/workgroup/carried.h"
 #include "compiler/cc/workgroup/uniformity.h"
 #include "compiler/kernel_info.h"
 
@@ -360,6 +361,7 @@ char *sp_wg_prepare(LLVMModuleRef module, LLVMTargetMachineRef machine)
         if (sp_ir_is_definition(f)) {
             part_at_barriers(module, f);
             repeat_expressions(f);
+            sp_wg_share_variables(f);
         }
     error = sp_ir_run_passes(module, TO_VARIABLES, machine);
     if (error)

@@ -1,0 +1,272 @@
+/* Values that loops carry, and loops that each work-item leaves by itself (carried.h, analyse.h):
+ * text of IR in, what has a variable. */
+#include "compiler/cc/module.h"
+#include "compiler/cc/workgroup/analyse.h"
+#include "compiler/cc/workgroup/carried.h"
+
+#include <llvm-c/Analysis.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct parsed {
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMValueRef function; /* @k */
+    struct sp_cc_text log;
+};
+
+static void parse(struct parsed *parsed, const char *text)
+{
+    struct sp_cc_text whole = {0};
+    *parsed = (struct parsed){0};
+    parsed->context = sp_cc_context_create(&parsed->log);
+    sp_cc_text_format(&whole,
+                      "declare i64 @__sp_local_id_0() memory(none)\n"
+                      "declare float @llvm.fma.f32(float, float, float)\n%s",
+                      text);
+    parsed->module = sp_cc_module_read(parsed->context,
+                                       (struct sp_cc_blob){whole.bytes, whole.size}, &parsed->log);
+    if (!parsed->module)
+        fail_msg("%s", parsed->log.bytes);
+    parsed->function = LLVMGetNamedFunction(parsed->module, "k");
+    sp_cc_text_finish(&whole);
+}
+
+static void discard(struct parsed *parsed)
+{
+    LLVMDisposeModule(parsed->module);
+    LLVMContextDispose(parsed->context);
+    sp_cc_text_finish(&parsed->log);
+}
+
+struct counts {
+    unsigned variables, loads, stores, phis;
+};
+
+static struct counts share(struct parsed *parsed)
+{
+    struct counts counts = {0};
+    char *message = NULL;
+    LLVMBasicBlockRef block;
+    sp_wg_share_variables(parsed->function);
+    if (LLVMVerifyModule(parsed->module, LLVMReturnStatusAction, &message))
+        fail_msg("%s", message);
+    LLVMDisposeMessage(message);
+    for (block = LLVMGetFirstBasicBlock(parsed->function); block;
+         block = LLVMGetNextBasicBlock(block))
+        for (LLVMValueRef value = LLVMGetFirstInstruction(block); value;
+             value = LLVMGetNextInstruction(value)) {
+            bool load = LLVMIsALoadInst(value), store = LLVMIsAStoreInst(value);
+            LLVMValueRef address = load || store ? LLVMGetOperand(value, load ? 0 : 1) : NULL;
+            counts.variables += LLVMIsAAllocaInst(value) != NULL;
+            counts.loads += load && LLVMIsAAllocaInst(address);
+            counts.stores += store && LLVMIsAAllocaInst(address);
+            counts.phis += LLVMIsAPHINode(value) != NULL;
+        }
+    return counts;
+}
+
+/* A loop of its question last: sum, its next value and what comes behind are one variable; the
+ * counter is the same for all and stays. */
+static void test_a_sum_is_one_variable(void **state)
+{
+    struct parsed parsed;
+    (void)state;
+    parse(&parsed, "define void @k(ptr addrspace(1) %p, i64 %n) {\n"
+                   "entry:\n"
+                   "  %l = call i64 @__sp_local_id_0()\n"
+                   "  %at = getelementptr i64, ptr addrspace(1) %p, i64 %l\n"
+                   "  br label %body\n"
+                   "body:\n"
+                   "  %i = phi i64 [ 0, %entry ], [ %up, %body ]\n"
+                   "  %sum = phi i64 [ 7, %entry ], [ %next, %body ]\n"
+                   "  %value = load i64, ptr addrspace(1) %at\n"
+                   "  %next = add i64 %sum, %value\n"
+                   "  %up = add i64 %i, 1\n"
+                   "  %more = icmp ult i64 %up, %n\n"
+                   "  br i1 %more, label %body, label %end\n"
+                   "end:\n"
+                   "  %last = phi i64 [ %next, %body ]\n"
+                   "  store i64 %last, ptr addrspace(1) %at\n"
+                   "  ret void\n}\n");
+    struct counts counts = share(&parsed);
+    assert_int_equal(counts.variables, 1);
+    assert_int_equal(counts.loads, 2);  /* before the sum, and behind the loop */
+    assert_int_equal(counts.stores, 2); /* before the loop, and behind the sum */
+    assert_int_equal(counts.phis, 1);   /* %i */
+    discard(&parsed);
+}
+
+/* The question comes first, and under a condition the sum stays as it is. */
+static void test_a_sum_made_in_two_ways(void **state)
+{
+    struct parsed parsed;
+    (void)state;
+    parse(&parsed, "define void @k(ptr addrspace(1) %p, i64 %n) {\n"
+                   "entry:\n"
+                   "  %l = call i64 @__sp_local_id_0()\n"
+                   "  %at = getelementptr i64, ptr addrspace(1) %p, i64 %l\n"
+                   "  br label %head\n"
+                   "head:\n"
+                   "  %i = phi i64 [ 0, %entry ], [ %up, %latch ]\n"
+                   "  %sum = phi i64 [ %l, %entry ], [ %next, %latch ]\n"
+                   "  %more = icmp ult i64 %i, %n\n"
+                   "  br i1 %more, label %body, label %end\n"
+                   "body:\n"
+                   "  %odd = icmp ugt i64 %sum, %i\n"
+                   "  br i1 %odd, label %grow, label %latch\n"
+                   "grow:\n"
+                   "  %grown = mul i64 %sum, 3\n"
+                   "  br label %latch\n"
+                   "latch:\n"
+                   "  %next = phi i64 [ %sum, %body ], [ %grown, %grow ]\n"
+                   "  %up = add i64 %i, 1\n"
+                   "  br label %head\n"
+                   "end:\n"
+                   "  %last = phi i64 [ %sum, %head ]\n"
+                   "  store i64 %last, ptr addrspace(1) %at\n"
+                   "  ret void\n}\n");
+    struct counts counts = share(&parsed);
+    assert_int_equal(counts.variables, 1);
+    assert_int_equal(counts.loads, 4); /* question, product, the way around it, behind the loop */
+    assert_int_equal(counts.stores, 2);
+    assert_int_equal(counts.phis, 2); /* %i, %next */
+    discard(&parsed);
+}
+
+/* Loops in which the old value is asked for when the new one is there, or which hand values on:
+ * nothing may change. */
+static void test_old_values_that_are_still_needed(void **state)
+{
+    static const char *const bodies[] = {
+        /* used behind the new value */
+        "  %next = add i64 %sum, %l\n"
+        "  %both = mul i64 %next, %sum\n"
+        "  store i64 %both, ptr addrspace(1) %at\n",
+        /* h = g; g = l * g */
+        "  %next = add i64 %hand, 0\n"
+        "  store i64 %sum, ptr addrspace(1) %at\n",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+        struct parsed parsed;
+        struct sp_cc_text text = {0};
+        sp_cc_text_format(&text,
+                          "define void @k(ptr addrspace(1) %%p, i64 %%n) {\n"
+                          "entry:\n"
+                          "  %%l = call i64 @__sp_local_id_0()\n"
+                          "  %%at = getelementptr i64, ptr addrspace(1) %%p, i64 %%l\n"
+                          "  br label %%body\n"
+                          "body:\n"
+                          "  %%i = phi i64 [ 0, %%entry ], [ %%up, %%body ]\n"
+                          "  %%sum = phi i64 [ 7, %%entry ], [ %%next, %%body ]\n"
+                          "  %%hand = phi i64 [ %%l, %%entry ], [ %%sum, %%body ]\n"
+                          "%s"
+                          "  %%up = add i64 %%i, 1\n"
+                          "  %%more = icmp ult i64 %%up, %%n\n"
+                          "  br i1 %%more, label %%body, label %%end\n"
+                          "end: ret void\n}\n",
+                          bodies[i]);
+        parse(&parsed, text.bytes);
+        struct counts counts = share(&parsed);
+        assert_int_equal(counts.variables, 0);
+        assert_int_equal(counts.phis, 3);
+        sp_cc_text_finish(&text);
+        discard(&parsed);
+    }
+}
+
+/* A new value that an inner loop makes, turn by turn, is not there once for all. */
+static void test_values_of_an_inner_loop(void **state)
+{
+    struct parsed parsed;
+    (void)state;
+    parse(&parsed, "define void @k(ptr addrspace(1) %p, i64 %n) {\n"
+                   "entry:\n"
+                   "  %l = call i64 @__sp_local_id_0()\n"
+                   "  %at = getelementptr i64, ptr addrspace(1) %p, i64 %l\n"
+                   "  br label %outer\n"
+                   "outer:\n"
+                   "  %i = phi i64 [ 0, %entry ], [ %up, %latch ]\n"
+                   "  %sum = phi i64 [ 7, %entry ], [ %total, %latch ]\n"
+                   "  br label %inner\n"
+                   "inner:\n"
+                   "  %j = phi i64 [ 0, %outer ], [ %right, %inner ]\n"
+                   "  %part = phi i64 [ %l, %outer ], [ %next, %inner ]\n"
+                   "  %grown = add i64 %part, %sum\n"
+                   "  %next = mul i64 %grown, 3\n"
+                   "  %right = add i64 %j, 1\n"
+                   "  %on = icmp ult i64 %right, %n\n"
+                   "  br i1 %on, label %inner, label %latch\n"
+                   "latch:\n"
+                   "  %total = phi i64 [ %next, %inner ]\n"
+                   "  %up = add i64 %i, 1\n"
+                   "  %more = icmp ult i64 %up, %n\n"
+                   "  br i1 %more, label %outer, label %end\n"
+                   "end:\n"
+                   "  %last = phi i64 [ %total, %latch ]\n"
+                   "  store i64 %last, ptr addrspace(1) %at\n"
+                   "  ret void\n}\n");
+    struct counts counts = share(&parsed);
+    assert_int_equal(counts.variables, 2); /* of %sum, and of %part */
+    assert_int_equal(counts.phis, 2);
+    discard(&parsed);
+}
+
+static bool ends_own_loop(const char *bound, const char *block_name)
+{
+    struct parsed parsed;
+    struct sp_wg_analysis analysis;
+    struct sp_cc_text text = {0};
+    bool ends = false;
+    sp_cc_text_format(&text,
+                      "define void @k(ptr addrspace(1) %%p, i64 %%n) {\n"
+                      "entry:\n"
+                      "  %%i = alloca i64\n"
+                      "  %%l = call i64 @__sp_local_id_0()\n"
+                      "  store i64 0, ptr %%i\n"
+                      "  br label %%head\n"
+                      "head:\n"
+                      "  %%at = load i64, ptr %%i\n"
+                      "  %%more = icmp ult i64 %%at, %s\n"
+                      "  br i1 %%more, label %%body, label %%end\n"
+                      "body:\n"
+                      "  %%up = add i64 %%at, 1\n"
+                      "  store i64 %%up, ptr %%i\n"
+                      "  br label %%head\n"
+                      "end: ret void\n}\n",
+                      bound);
+    parse(&parsed, text.bytes);
+    sp_wg_analysis_init(&analysis, parsed.function, SP_WG_SCALAR);
+    for (uint32_t b = 0; b < analysis.graph.num_blocks; b++)
+        if (!strcmp(LLVMGetBasicBlockName(analysis.graph.blocks[b]), block_name))
+            ends = sp_wg_ends_own_loop(&analysis, b);
+    sp_wg_analysis_finish(&analysis);
+    sp_cc_text_finish(&text);
+    discard(&parsed);
+    return ends;
+}
+
+static void test_loops_of_a_length_of_their_own(void **state)
+{
+    (void)state;
+    assert_true(ends_own_loop("%l", "body"));
+    assert_false(ends_own_loop("%l", "entry"));
+    assert_false(ends_own_loop("%n", "body")); /* of the same length for all */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_sum_is_one_variable),
+        cmocka_unit_test(test_a_sum_made_in_two_ways),
+        cmocka_unit_test(test_old_values_that_are_still_needed),
+        cmocka_unit_test(test_values_of_an_inner_loop),
+        cmocka_unit_test(test_loops_of_a_length_of_their_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
