@@ -56,6 +56,15 @@ enum sp_work_kind {
 
 #define SP_MAX_PATTERN_BYTES 128u /* the largest fill pattern: long16 */
 
+/* A part of a transfer: addresses of the window. */
+struct sp_piece {
+    uint64_t start, bytes;
+};
+
+/* Of one transfer. Its record in a device's ring takes 16 KiB then, of 1 MiB; and as many small copies are what a GPU
+ * carries out together. */
+#define SP_MAX_PIECES 1024u
+
 /* Which of the works that were submitted to a device before this one need not have ended when it begins
  * (sp_work.beside). Transfers to one side keep their order among each other in any case, and so do works
  * that are none. */
@@ -115,6 +124,10 @@ struct sp_work {
             uint32_t source, destination; /* transfer: agents; this device is one of them, and
                                              bound there, to its own memory, where it is */
             uint64_t ticket; /* declare: of the kernel */
+            /* transfer: what of the range is copied, in order of address, up to
+             * SP_MAX_PIECES; NULL: all of it. They stay until `finished`. */
+            const struct sp_piece *pieces;
+            size_t num_pieces;
         } range;
     };
 

@@ -109,7 +109,7 @@ static uint32_t distance(void *data, uint32_t source, uint32_t destination)
     const struct sp_range_use *range = data;
     const struct sp_copy *copy = range ? range->region->copies : NULL;
     for (; copy; copy = copy->next)
-        if (copy->destination == source && overlap(copy->first, copy->end, range))
+        if (copy->destination == source && sp_copy_overlaps(copy, range->first, range->end))
             return SP_OUT_OF_REACH;
     struct sp_device *device = sp_agent_device(destination);
     if (destination == SP_AGENT_HOST || !device->ops->distance)
@@ -163,7 +163,7 @@ static bool wait_for_copies(struct sp_supply *supply, struct sp_coherence *coher
     uint32_t agent = sp_span_is_at_home(range->region->span) ? SP_AGENT_HOST : range->memory;
     for (struct sp_copy *copy = range->region->copies; copy; copy = copy->next) {
         if (!sp_copy_must_end_before(copy, coherence) ||
-            !overlap(copy->first, copy->end, range) ||
+            !sp_copy_overlaps(copy, range->first, range->end) ||
             !(for_sources || sp_copy_concerns(copy, agent, range->access)))
             continue;
         is_blocked = true;
@@ -184,7 +184,7 @@ static bool wait_for_way(struct sp_supply *supply, struct sp_coherence *coherenc
                                    NULL))
         return false;
     for (struct sp_copy *copy = range->region->copies; copy; copy = copy->next)
-        if (copy->destination == SP_AGENT_HOST && overlap(copy->first, copy->end, range)) {
+        if (copy->destination == SP_AGENT_HOST && sp_copy_overlaps(copy, range->first, range->end)) {
             is_blocked = true;
             sp_supply_wait(supply, &copy->waiters, coherence);
         }
@@ -197,7 +197,7 @@ static void note_order(struct sp_coherence *coherence, const struct sp_range_use
 {
     uint32_t agent = sp_span_is_at_home(range->region->span) ? SP_AGENT_HOST : range->memory;
     for (const struct sp_copy *copy = range->region->copies; copy; copy = copy->next)
-        if (copy->executor == coherence->agent && overlap(copy->first, copy->end, range) &&
+        if (copy->executor == coherence->agent && sp_copy_overlaps(copy, range->first, range->end) &&
             sp_copy_concerns(copy, agent, range->access))
             coherence->after |=
                 copy->destination == SP_AGENT_HOST ? SP_BESIDE_DEPARTURES : SP_BESIDE_ARRIVALS;
@@ -445,7 +445,7 @@ static void prefetch_locked(const struct sp_coherence *coherence, const struct s
     bool is_settled = !region->maps && !region->is_map_unknown && !region->overwriting &&
                       (!writers || writers == sp_coherence_writers(coherence, region));
     for (const struct sp_copy *copy = region->copies; copy && is_settled; copy = copy->next)
-        is_settled = !overlap(copy->first, copy->end, range);
+        is_settled = !sp_copy_overlaps(copy, range->first, range->end);
     if (!is_settled)
         return;
     uint64_t first = range->first, end = range->end;

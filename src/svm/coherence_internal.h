@@ -33,7 +33,13 @@ void sp_coherence_pinned(struct sp_coherence *coherence, int error);
 
 /* --- copies.c --------------------------------------------------------------------------------------- */
 
-/* A copy under way; it holds a use of its region. */
+/* Pieces of some copies that were started together; the last of these frees them. */
+struct sp_pieces {
+    atomic_uint references;
+    struct sp_piece list[];
+};
+
+/* A copy under way; it holds a use of its region. Of [first, end) it copies all, or the pieces of its work. */
 struct sp_copy {
     struct sp_copy *next;  /* of the region */
     struct sp_copy **link; /* what points to this one */
@@ -44,6 +50,7 @@ struct sp_copy {
     uint64_t start_ns;                      /* when it was asked for; with the trace only */
     const char *reason;                     /* "use", "prefetch", "eviction", "path" or "way through the host" */
     struct sp_waiter *waiters;
+    struct sp_pieces *pieces; /* NULL: it copies all */
 };
 
 /* Copies and waiters that an acquire may need, taken before the directory changes so that nothing can
@@ -51,10 +58,12 @@ struct sp_copy {
 struct sp_supply {
     struct sp_copy *copies;
     struct sp_waiter *waiters;
+    struct sp_pieces *pieces; /* room for as many as there may be transfers; NULL: for one */
+    size_t pieces_used;
 };
 
-/* -ENOMEM: what was taken is still the supply's. */
-int sp_supply_fill(struct sp_supply *supply, size_t copies, size_t waiters);
+/* For so many transfers that the directory asks for. -ENOMEM: what was taken is still the supply's. */
+int sp_supply_fill(struct sp_supply *supply, size_t transfers, size_t waiters);
 void sp_supply_finish(struct sp_supply *supply);
 
 /* `coherence` waits for whoever has this list of waiters. */
@@ -64,6 +73,9 @@ void sp_supply_wait(struct sp_supply *supply, struct sp_waiter **waiters,
 /* Whether a use must wait for a copy: a device's ring keeps the order of its own copies and works, but not the
  * death of another device. */
 bool sp_copy_must_end_before(const struct sp_copy *copy, const struct sp_coherence *coherence);
+
+/* Whether a copy under way copies anything of [first, end). */
+bool sp_copy_overlaps(const struct sp_copy *copy, uint64_t first, uint64_t end);
 
 /* Whether a copy under way touches the memory of `agent` so that a use of the same range may not begin beside it: it brings
  * something there, or takes from there what the use is going to change. */

@@ -14,6 +14,20 @@
 #include "util/alloc.h"
 #include "util/time.h"
 
+/* Transfers from one source are one copy, as far as that holds as many. */
+static size_t copies_for(size_t transfers)
+{
+    size_t most = SP_MAX_AGENTS + transfers / SP_MAX_PIECES;
+    return transfers < most ? transfers : most;
+}
+
+static void drop_pieces(struct sp_pieces *pieces)
+{
+    /* Acquire and release: the last one frees what the others have read. */
+    if (pieces && atomic_fetch_sub_explicit(&pieces->references, 1, memory_order_acq_rel) == 1)
+        free(pieces);
+}
+
 void sp_supply_finish(struct sp_supply *supply)
 {
     while (supply->copies) {
@@ -26,10 +40,20 @@ void sp_supply_finish(struct sp_supply *supply)
         supply->waiters = waiter->next;
         free(waiter);
     }
+    drop_pieces(supply->pieces);
+    supply->pieces = NULL;
+    supply->pieces_used = 0;
 }
 
-int sp_supply_fill(struct sp_supply *supply, size_t copies, size_t waiters)
+int sp_supply_fill(struct sp_supply *supply, size_t transfers, size_t waiters)
 {
+    size_t copies = copies_for(transfers);
+    if (transfers > 1) {
+        supply->pieces = sp_alloc(sizeof *supply->pieces + transfers * sizeof(struct sp_piece));
+        if (!supply->pieces)
+            return -ENOMEM;
+        atomic_init(&supply->pieces->references, 1);
+    }
     for (size_t i = 0; i < copies; i++) {
         struct sp_copy *copy = sp_alloc(sizeof *copy);
         if (!copy)
@@ -59,22 +83,62 @@ void sp_supply_wait(struct sp_supply *supply, struct sp_waiter **waiters,
     atomic_fetch_add_explicit(&coherence->waiting_for, 1, memory_order_relaxed);
 }
 
+/* Its pieces, as bytes of the region: the next one from *index on. False: there is none. */
+static bool next_piece(const struct sp_copy *copy, size_t *index, uint64_t *first, uint64_t *end)
+{
+    size_t i = (*index)++;
+    if (!copy->pieces) {
+        *first = copy->first;
+        *end = copy->end;
+        return i == 0;
+    }
+    if (i >= copy->work.range.num_pieces)
+        return false;
+    *first = copy->work.range.pieces[i].start - (uintptr_t)copy->region->start;
+    *end = *first + copy->work.range.pieces[i].bytes;
+    return true;
+}
+
+bool sp_copy_overlaps(const struct sp_copy *copy, uint64_t first, uint64_t end)
+{
+    if (copy->end <= first || end <= copy->first)
+        return false;
+    if (!copy->pieces)
+        return true;
+    /* The first piece that ends behind `first`. */
+    const struct sp_piece *pieces = copy->work.range.pieces;
+    uintptr_t start = (uintptr_t)copy->region->start;
+    size_t low = 0, high = copy->work.range.num_pieces;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (pieces[middle].start + pieces[middle].bytes <= start + first)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < copy->work.range.num_pieces && pieces[low].start < start + end;
+}
+
 /* What a copy was to bring is not there. Forgetting can need memory; it must not be given up. With the region's
  * lock held. */
 static void forget_arrival(const struct sp_copy *copy)
 {
-    while (sp_directory_forget(&copy->region->directory, copy->first, copy->end,
-                               copy->destination))
-        continue;
+    uint64_t first, end;
+    for (size_t i = 0; next_piece(copy, &i, &first, &end);)
+        while (sp_directory_forget(&copy->region->directory, first, end, copy->destination))
+            continue;
 }
 
 static void trace_copy(const struct sp_copy *copy, int error)
 {
+    uint64_t first, end, bytes = 0;
+    for (size_t i = 0; next_piece(copy, &i, &first, &end);)
+        bytes += end - first;
     sp_trace_span(SP_TRACE_AGENT(copy->executor), "transfer",
                   error ? "transfer (failed)" : "transfer", copy->start_ns, sp_time_ns(),
                   "\"from\":%u,\"to\":%u,\"bytes\":%llu,\"reason\":\"%s\",\"region\":\"%p\"",
-                  copy->source, copy->destination, (unsigned long long)(copy->end - copy->first),
-                  copy->reason, (void *)copy->region->start);
+                  copy->source, copy->destination, (unsigned long long)bytes, copy->reason,
+                  (void *)copy->region->start);
 }
 
 static void copy_finished(struct sp_work *work, int error)
@@ -106,6 +170,7 @@ static void copy_finished(struct sp_work *work, int error)
     /* It may have stood in the way of an eviction. */
     if (copy->source != SP_AGENT_HOST)
         sp_bindings_retry();
+    drop_pieces(copy->pieces);
     free(copy);
 }
 
@@ -142,52 +207,105 @@ static uint32_t beside_for(const struct sp_region *region, uint64_t first, uint6
         (coherence ? sp_coherence_writers(coherence, region) : 0))
         beside |= SP_BESIDE_WORKS;
     for (const struct sp_copy *copy = region->copies; copy; copy = copy->next)
-        if (copy->first < end && first < copy->end)
+        if (sp_copy_overlaps(copy, first, end))
             beside &= copy->destination == SP_AGENT_HOST ? ~SP_BESIDE_DEPARTURES
                                                          : ~SP_BESIDE_ARRIVALS;
     return beside;
 }
 
+/* Starts one copy. */
+static void start_copy(struct sp_supply *supply, struct sp_region *region,
+                       const struct sp_copy *like, struct sp_coherence *coherence)
+{
+    struct sp_copy *copy = supply->copies;
+    supply->copies = copy->next;
+    copy->region = region;
+    copy->first = like->first;
+    copy->end = like->end;
+    copy->source = like->source;
+    copy->destination = like->destination;
+    copy->reason = like->reason;
+    copy->start_ns = sp_trace_is_on ? sp_time_ns() : 0;
+    copy->executor =
+        copy->destination != SP_AGENT_HOST ? copy->destination : copy->source;
+    copy->pieces = like->pieces;
+    if (copy->pieces) /* relaxed: the supply has a reference */
+        atomic_fetch_add_explicit(&copy->pieces->references, 1, memory_order_relaxed);
+    copy->work.kind = SP_WORK_TRANSFER;
+    copy->work.range.start = (uintptr_t)region->start + copy->first;
+    copy->work.range.bytes = copy->end - copy->first;
+    copy->work.range.source = copy->source;
+    copy->work.range.destination = copy->destination;
+    copy->work.range.pieces = like->work.range.pieces;
+    copy->work.range.num_pieces = like->work.range.num_pieces;
+    copy->work.finished = copy_finished;
+    copy->work.beside = like->work.beside;
+    copy->work.life = life_for(coherence, copy->executor);
+    copy->next = region->copies;
+    copy->link = &region->copies;
+    if (copy->next)
+        copy->next->link = &copy->next;
+    region->copies = copy;
+    /* Relaxed: the caller holds a use, or the arena's lock. */
+    atomic_fetch_add_explicit(&region->uses, 1, memory_order_relaxed);
+    if (coherence && sp_copy_must_end_before(copy, coherence))
+        sp_supply_wait(supply, &copy->waiters, coherence);
+    sp_agent_submit(copy->executor, &copy->work);
+}
+
+/* Starts the transfers from one source as copies of many pieces. */
+static void start_in_pieces(struct sp_supply *supply, struct sp_region *region,
+                            const struct sp_transfers *transfers, struct sp_copy *like,
+                            struct sp_coherence *coherence)
+{
+    struct sp_piece *pieces = supply->pieces->list + supply->pieces_used;
+    size_t count = 0;
+    like->pieces = supply->pieces;
+    for (size_t i = 0; i < transfers->count; i++) {
+        const struct sp_transfer *transfer = &transfers->list[i];
+        if (transfer->source == like->source) {
+            like->first = count ? like->first : transfer->first;
+            like->end = transfer->end;
+            pieces[count++] = (struct sp_piece){(uintptr_t)region->start + transfer->first,
+                                                transfer->end - transfer->first};
+        }
+        if (count < SP_MAX_PIECES && (i + 1 < transfers->count || !count))
+            continue;
+        like->work.range.pieces = pieces;
+        like->work.range.num_pieces = count;
+        start_copy(supply, region, like, coherence);
+        supply->pieces_used += count;
+        pieces += count;
+        count = 0;
+    }
+}
+
+/* Many small copies cost each device more than their bytes: those from one source are one copy in pieces. */
 void sp_copies_start(struct sp_supply *supply, struct sp_region *region,
                      const struct sp_transfers *transfers, const char *reason,
                      struct sp_coherence *coherence)
 {
+    uint32_t begun = 0; /* bit a: the transfers from agent a */
     if (!transfers->count)
         return;
+    struct sp_copy like = {.reason = reason};
     /* They are in order of address. */
-    uint32_t beside = beside_for(region, transfers->list[0].first,
-                                 transfers->list[transfers->count - 1].end, coherence);
+    like.work.beside = beside_for(region, transfers->list[0].first,
+                                  transfers->list[transfers->count - 1].end, coherence);
     for (size_t i = 0; i < transfers->count; i++) {
         const struct sp_transfer *transfer = &transfers->list[i];
-        struct sp_copy *copy = supply->copies;
-        supply->copies = copy->next;
-        copy->region = region;
-        copy->first = transfer->first;
-        copy->end = transfer->end;
-        copy->source = transfer->source;
-        copy->reason = reason;
-        copy->start_ns = sp_trace_is_on ? sp_time_ns() : 0;
-        copy->destination = transfer->destination;
-        copy->executor = transfer->destination != SP_AGENT_HOST ? transfer->destination
-                                                                : transfer->source;
-        copy->work.kind = SP_WORK_TRANSFER;
-        copy->work.range.start = (uintptr_t)region->start + transfer->first;
-        copy->work.range.bytes = transfer->end - transfer->first;
-        copy->work.range.source = transfer->source;
-        copy->work.range.destination = transfer->destination;
-        copy->work.finished = copy_finished;
-        copy->work.beside = beside;
-        copy->work.life = life_for(coherence, copy->executor);
-        copy->next = region->copies;
-        copy->link = &region->copies;
-        if (copy->next)
-            copy->next->link = &copy->next;
-        region->copies = copy;
-        /* Relaxed: the caller holds a use, or the arena's lock. */
-        atomic_fetch_add_explicit(&region->uses, 1, memory_order_relaxed);
-        if (coherence && sp_copy_must_end_before(copy, coherence))
-            sp_supply_wait(supply, &copy->waiters, coherence);
-        sp_agent_submit(copy->executor, &copy->work);
+        if (begun >> transfer->source & 1)
+            continue;
+        begun |= 1u << transfer->source;
+        like.source = transfer->source;
+        like.destination = transfer->destination;
+        if (transfers->count > 1) {
+            start_in_pieces(supply, region, transfers, &like, coherence);
+        } else {
+            like.first = transfer->first;
+            like.end = transfer->end;
+            start_copy(supply, region, &like, coherence);
+        }
     }
 }
 
@@ -200,12 +318,12 @@ void sp_copies_cancel(struct sp_region *region, uint32_t agent,
         forget_arrival(copy);
         /* An eviction had taken it from the agent already, but for what that has read back since: this is found in the
          * directory. */
-        uint64_t first = copy->first, end = copy->end;
-        while (sp_directory_unheld(&region->directory, &first, &end)) {
-            lost(data, first, end);
-            first = end;
-            end = copy->end;
-        }
+        uint64_t first, end, last;
+        for (size_t i = 0; next_piece(copy, &i, &first, &end);)
+            for (last = end; sp_directory_unheld(&region->directory, &first, &end); end = last) {
+                lost(data, first, end);
+                first = end;
+            }
     }
 }
 
@@ -216,6 +334,16 @@ static bool would_bring(const struct sp_region *region, uint32_t agent, uint64_t
     uint64_t from = first > other_first ? first : other_first;
     uint64_t to = end < other_end ? end : other_end;
     return from < to && sp_directory_is_alone(&region->directory, from, to, agent);
+}
+
+/* Whether the eviction would bring something to where a copy to the host does. */
+static bool would_bring_under(const struct sp_copy *copy, uint32_t agent, uint64_t first, uint64_t end)
+{
+    uint64_t piece_first, piece_end;
+    for (size_t i = 0; next_piece(copy, &i, &piece_first, &piece_end);)
+        if (would_bring(copy->region, agent, first, end, piece_first, piece_end))
+            return true;
+    return false;
 }
 
 /* Whether something else is reading the agent's memory, or is going to change what an eviction would bring to the host: a
@@ -230,9 +358,9 @@ static bool is_in_the_way(const struct sp_region *region, uint32_t agent, uint64
             return true;
     for (const struct sp_copy *copy = region->copies; copy; copy = copy->next)
         if (copy->executor != agent &&
-            (copy->source == agent ? copy->first < end && first < copy->end
+            (copy->source == agent ? sp_copy_overlaps(copy, first, end)
                                    : copy->destination == SP_AGENT_HOST &&
-                                         would_bring(region, agent, first, end, copy->first, copy->end)))
+                                         would_bring_under(copy, agent, first, end)))
             return true;
     return false;
 }

@@ -327,7 +327,8 @@ static void step(void)
 
 int main(int argc, char **argv)
 {
-    setenv("SAMEPAGE_DEVICES", "cpu,virtual:2,mem=16M", 1);
+    const char *others = getenv("SAMEPAGE_TEST_DEVICES");
+    setenv("SAMEPAGE_DEVICES", others ? others : "cpu,virtual:2,mem=16M", 1);
     unsigned given = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 20261130;
     printf("seed %u\n", given);
     seed = given;

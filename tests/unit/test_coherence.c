@@ -24,6 +24,7 @@ struct fake {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct sp_work *first, *last;
+    atomic_bool fails_transfers;
     bool is_dead; /* works fail, as do always those for another life */
     uint64_t copied_bytes;
     unsigned binds, unbinds;
@@ -50,6 +51,12 @@ static bool is_barred(uint32_t source, uint32_t destination)
     return is_separated && source == 1 && destination == 2;
 }
 
+static void copy_range(struct fake *fake, const struct sp_work *work, uintptr_t start, size_t bytes)
+{
+    fake->copied_bytes += bytes;
+    memcpy(memory_of(work->range.destination, start), memory_of(work->range.source, start), bytes);
+}
+
 static int run(struct fake *fake, struct sp_work *work)
 {
     switch (work->kind) {
@@ -62,11 +69,13 @@ static int run(struct fake *fake, struct sp_work *work)
                 MADV_DONTNEED);
         return 0;
     case SP_WORK_TRANSFER:
-        if (is_barred(work->range.source, work->range.destination))
+        if (is_barred(work->range.source, work->range.destination) ||
+            atomic_load(&fake->fails_transfers))
             return -EIO;
-        fake->copied_bytes += work->range.bytes;
-        memcpy(memory_of(work->range.destination, work->range.start),
-               memory_of(work->range.source, work->range.start), work->range.bytes);
+        if (!work->range.pieces)
+            copy_range(fake, work, work->range.start, work->range.bytes);
+        for (size_t i = 0; work->range.pieces && i < work->range.num_pieces; i++)
+            copy_range(fake, work, work->range.pieces[i].start, work->range.pieces[i].bytes);
         return 0;
     case SP_WORK_CALL:
         work->call.function(work->call.argument);
@@ -590,6 +599,87 @@ static void says_what_may_run_beside_it(void **state)
     sp_arena_destroy(arena);
 }
 
+/* Every second of many small ranges is the host's. */
+static void scatter(struct sp_arena *arena, unsigned char *start, unsigned count, size_t step)
+{
+    for (unsigned i = 0; i < count; i++)
+        write_value(arena, 0, start + i * step, step / 2, (unsigned char)(i % 200 + 2));
+}
+
+static void check_scattered(struct use *use)
+{
+    const unsigned char *bytes = memory_of(use->coherence.agent, (uintptr_t)use->start);
+    size_t step = use->old_value;
+    for (size_t i = 0; i < use->bytes; i++)
+        use->is_wrong |=
+            bytes[i] != (i % step < step / 2 ? (unsigned char)(i / step % 200 + 2) : 1);
+}
+
+/* Many small ranges come together, and only they. */
+static void scattered_ranges_are_one_copy(void **state)
+{
+    (void)state;
+    enum { STEP = 64, COUNT = 1500, BYTES = COUNT * STEP };
+    struct sp_arena *arena = new_arena();
+    unsigned char *start = sp_arena_alloc(arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    write_value(arena, 1, start, BYTES, 1);
+    scatter(arena, start, COUNT, STEP);
+    struct use use = {.start = start, .bytes = BYTES, .old_value = STEP, .function = check_scattered};
+    unsigned transfers = fakes[0].transfers;
+    uint64_t copied = fakes[0].copied_bytes;
+    assert_int_equal(run_use(arena, &use, 1, SP_ACCESS_READ), 0);
+    assert_false(use.is_wrong);
+    assert_int_equal(fakes[0].copied_bytes - copied, BYTES / 2);
+    assert_int_equal(fakes[0].transfers - transfers, (COUNT + SP_MAX_PIECES - 1) / SP_MAX_PIECES);
+    sp_arena_destroy(arena);
+}
+
+/* While they are on their way, what lies between them is free. */
+static void what_lies_between_pieces_is_free(void **state)
+{
+    (void)state;
+    enum { STEP = 4096, COUNT = 10, BYTES = COUNT * STEP };
+    struct sp_arena *arena = new_arena();
+    unsigned char *start = sp_arena_alloc(arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    struct use reader, between, touching;
+    write_value(arena, 1, start, BYTES, 1);
+    scatter(arena, start, COUNT, STEP);
+    stall_device(0);
+    start_use(arena, &reader, start, BYTES, 1, SP_ACCESS_READ);
+    assert_true(sp_gate_is_open(&reader.ready));
+    start_use(arena, &between, start + STEP * 3 + STEP / 2, STEP / 2, 0, SP_ACCESS_DISCARD);
+    assert_true(sp_gate_is_open(&between.ready));
+    start_use(arena, &touching, start + STEP * 3 + STEP / 2 - 1, STEP / 2, 0, SP_ACCESS_DISCARD);
+    assert_false(sp_gate_is_open(&touching.ready));
+    sp_gate_open(&stall_left);
+    sp_gate_wait(&touching.ready);
+    sp_coherence_end(&reader.coherence, true);
+    sp_coherence_end(&between.coherence, false);
+    sp_coherence_end(&touching.coherence, false);
+    sp_arena_destroy(arena);
+}
+
+/* A copy that failed brought nothing, and what it was not to bring is still there. */
+static void pieces_that_fail_are_forgotten(void **state)
+{
+    (void)state;
+    enum { STEP = 64, COUNT = 100, BYTES = COUNT * STEP };
+    struct sp_arena *arena = new_arena();
+    unsigned char *start = sp_arena_alloc(arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    struct use use = {.start = start, .bytes = BYTES, .function = do_nothing};
+    write_value(arena, 1, start, BYTES, 1);
+    scatter(arena, start, COUNT, STEP);
+    atomic_store(&fakes[0].fails_transfers, true);
+    run_use(arena, &use, 1, SP_ACCESS_READ);
+    atomic_store(&fakes[0].fails_transfers, false);
+    uint64_t copied = fakes[0].copied_bytes;
+    struct use again = {.start = start, .bytes = BYTES, .old_value = STEP, .function = check_scattered};
+    assert_int_equal(run_use(arena, &again, 1, SP_ACCESS_READ), 0);
+    assert_false(again.is_wrong);
+    assert_int_equal(fakes[0].copied_bytes - copied, BYTES / 2);
+    sp_arena_destroy(arena);
+}
+
 /* What is read again while it is on its way out arrives after it has left. */
 static void what_leaves_and_returns_is_in_order(void **state)
 {
@@ -752,6 +842,9 @@ int main(void)
         cmocka_unit_test(readers_do_not_wait_for_each_other),
         cmocka_unit_test(says_what_may_run_beside_it),
         cmocka_unit_test(what_leaves_and_returns_is_in_order),
+        cmocka_unit_test(scattered_ranges_are_one_copy),
+        cmocka_unit_test(what_lies_between_pieces_is_free),
+        cmocka_unit_test(pieces_that_fail_are_forgotten),
         cmocka_unit_test(a_use_during_a_death_is_bound_in_the_next_life),
         cmocka_unit_test(a_copy_that_fails_is_an_error_and_no_stale_data),
         cmocka_unit_test(a_freed_region_lasts_until_its_last_use),

@@ -101,8 +101,21 @@ static int transfer_granule(const struct sp_work *work, size_t granule)
     return 0;
 }
 
+static int run_pieces(const struct sp_work *work)
+{
+    int error = 0;
+    for (size_t p = 0; !error && p < work->range.num_pieces; p++) {
+        size_t first = granule_of((void *)(uintptr_t)work->range.pieces[p].start);
+        for (size_t i = 0; !error && i < work->range.pieces[p].bytes / SP_GRANULE_BYTES; i++)
+            error = transfer_granule(work, first + i);
+    }
+    return error;
+}
+
 static int run_range(struct fake *fake, struct sp_work *work)
 {
+    if (work->kind == SP_WORK_TRANSFER && work->range.pieces)
+        return run_pieces(work);
     size_t first = granule_of((void *)work->range.start);
     int error = 0;
     for (size_t i = first; !error && i < first + work->range.bytes / SP_GRANULE_BYTES; i++) {

@@ -56,13 +56,16 @@ static size_t record_bytes(const struct sp_work *work)
         return offsetof(struct sp_command, kernel.args) + (size_t)work->kernel.kernel->args_bytes;
     case SP_WORK_FILL:
         return offsetof(struct sp_command, fill.pattern) + work->fill.pattern_bytes;
+    case SP_WORK_TRANSFER:
+        if (work->range.pieces)
+            return sizeof(struct sp_command) + work->range.num_pieces * sizeof(struct sp_piece);
+        return sizeof(struct sp_command);
     case SP_WORK_COPY:
     case SP_WORK_COPY_RECT:
     case SP_WORK_BIND:
     case SP_WORK_BIND_PEER:
     case SP_WORK_UNBIND:
     case SP_WORK_DECLARE:
-    case SP_WORK_TRANSFER:
         return sizeof(struct sp_command);
     case SP_WORK_CALL:
         break;
@@ -109,6 +112,10 @@ static int encode_range(struct client_device *device, const struct sp_work *work
         return 0;
     }
     command->kind = SP_COMMAND_TRANSFER;
+    command->range.num_pieces = work->range.pieces ? work->range.num_pieces : 0;
+    if (work->range.pieces)
+        memcpy(command->range.pieces, work->range.pieces,
+               work->range.num_pieces * sizeof(struct sp_piece));
     if (!place_of(device, work->range.source, &command->range.source, command) ||
         !place_of(device, work->range.destination, &command->range.destination, command))
         return -EINVAL;

@@ -199,6 +199,8 @@ struct sp_command {
             uint32_t generation;          /* of the other device's memory */
             uint32_t unexports;           /* of that device, which must be known here */
             uint64_t ticket;              /* declare: of the kernel to come */
+            uint64_t num_pieces;          /* transfer: of the range these alone are copied; 0: all of it */
+            struct sp_piece pieces[];
         } range;
     };
 };

@@ -315,6 +315,56 @@ static void small_transfers_come_together(void **state)
     assert_int_equal(unbind(first, at, 16 * GRANULE), 0);
 }
 
+/* Of a range only its pieces: to the GPU, to the host, and from GPU to GPU. */
+static void pieces_are_copied_alone(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000, STEP = 4096 };
+    static struct sp_piece pieces[COUNT];
+    static const struct {
+        int device;
+        uint32_t source, destination;
+    } ways[] = {{0, 0, 1}, {0, 1, 0}, {1, 1, 2}, {1, 2, 0}};
+    unsigned char *at = host_pages(90, 2);
+    assert_int_equal(bind(first, at, 2 * GRANULE, false), 0);
+    assert_int_equal(bind(second, at, 2 * GRANULE, false), 0);
+    for (unsigned i = 0; i < COUNT; i++)
+        pieces[i] = (struct sp_piece){(uintptr_t)at + i * STEP, i % 7 ? 100 + i : 2 * STEP / 3};
+    memset(at, 3, 2 * GRANULE);
+    for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
+        struct sp_device *device = ways[w].device ? second : first;
+        struct gated gated = {.work = {.kind = SP_WORK_TRANSFER}};
+        gated.work.range.start = pieces[0].start;
+        gated.work.range.bytes =
+            pieces[COUNT - 1].start + pieces[COUNT - 1].bytes - pieces[0].start;
+        gated.work.range.source = ways[w].source;
+        gated.work.range.destination = ways[w].destination;
+        gated.work.range.pieces = pieces;
+        gated.work.range.num_pieces = COUNT;
+        if (ways[w].destination == 0)
+            memset(at, 4, 2 * GRANULE);
+        assert_int_equal(run_work(device, &gated), 0);
+        if (ways[w].destination == 0)
+            for (unsigned i = 0; i < COUNT; i++) {
+                const unsigned char *piece = at + i * STEP;
+                assert_true(is_all(piece, pieces[i].bytes, 3) &&
+                            is_all(piece + pieces[i].bytes, STEP - pieces[i].bytes, 4));
+            }
+    }
+    assert_int_equal(transfer(second, at, 2 * GRANULE, 2, 0), 0);
+    assert_true(is_all(at, 100 + 0, 3) && at[pieces[1].bytes + STEP] == 0);
+    pieces[COUNT / 2].start = (uintptr_t)at + 4 * GRANULE;
+    struct gated outside = {.work = {.kind = SP_WORK_TRANSFER}};
+    outside.work.range.start = (uintptr_t)at;
+    outside.work.range.bytes = 2 * GRANULE;
+    outside.work.range.destination = 1;
+    outside.work.range.pieces = pieces;
+    outside.work.range.num_pieces = COUNT;
+    assert_int_equal(run_work(first, &outside), -EFAULT);
+    assert_int_equal(unbind(first, at, 2 * GRANULE), 0);
+    assert_int_equal(unbind(second, at, 2 * GRANULE), 0);
+}
+
 static void home_is_seen_by_all(void **state)
 {
     (void)state;
@@ -830,6 +880,7 @@ int main(void)
         cmocka_unit_test(bound_memory_is_zero),
         cmocka_unit_test(host_pages_are_registered_anew),
         cmocka_unit_test(small_transfers_come_together),
+        cmocka_unit_test(pieces_are_copied_alone),
         cmocka_unit_test(home_is_seen_by_all),
         cmocka_unit_test(bindings_are_whole),
         cmocka_unit_test(memory_has_a_limit),

@@ -143,7 +143,6 @@ static void hold_back(enum sp_cuda_lane lane, const struct sp_cuda_range *range)
                                                   copies.readers[copies.list].mark))
         sp_cuda_lane_drain(copies.readers[copies.list].lane);
     copies.lane = lane;
-    copies.held_ns = sp_time_ns();
     copies.lists[copies.list][copies.count++] = *range;
     sp_cuda_lane_touch(lane);
 }
@@ -184,7 +183,8 @@ static int transfer_host(enum sp_cuda_lane lane, uint64_t start, uint64_t bytes)
     return 0;
 }
 
-int sp_cuda_transfer(const struct sp_command *command)
+/* All of the command's range. */
+static int transfer_range(const struct sp_command *command)
 {
     uint64_t start = command->range.start, bytes = command->range.bytes;
     uint32_t source = command->range.source, destination = command->range.destination;
@@ -196,6 +196,22 @@ int sp_cuda_transfer(const struct sp_command *command)
         return transfer_host(SP_CUDA_IN, start, bytes);
     return destination == SP_PLACE_OWN && source != SP_PLACE_OWN ? sp_cuda_peers_copy(command)
                                                                  : -EINVAL;
+}
+
+int sp_cuda_transfer(const struct sp_command *command)
+{
+    int error = 0;
+    if (!command->range.num_pieces)
+        error = transfer_range(command);
+    struct sp_command piece = *command;
+    for (uint64_t i = 0; i < command->range.num_pieces && !error; i++) {
+        piece.range.start = command->range.pieces[i].start;
+        piece.range.bytes = command->range.pieces[i].bytes;
+        error = transfer_range(&piece);
+    }
+    if (copies.count)
+        copies.held_ns = sp_time_ns();
+    return error;
 }
 
 /* --- Within the device ---------------------------------------------------------------------------

@@ -287,7 +287,7 @@ static int run_fill(const struct sp_command *command)
     return run(command, &work);
 }
 
-static int run_transfer(const struct sp_command *command)
+static int run_whole_transfer(const struct sp_command *command)
 {
     struct sp_work work = {.kind = SP_WORK_COPY};
     work.copy.bytes = command->range.bytes;
@@ -296,6 +296,21 @@ static int run_transfer(const struct sp_command *command)
         return error;
     error = run(command, &work);
     sp_virtual_memory_end_use(command);
+    return error;
+}
+
+static int run_transfer(const struct sp_command *command)
+{
+    if (!command->range.num_pieces)
+        return run_whole_transfer(command);
+    struct sp_command piece = *command;
+    int error = 0;
+    for (uint64_t i = 0; i < command->range.num_pieces && !error; i++) {
+        piece.range.start = command->range.pieces[i].start;
+        piece.range.bytes = command->range.pieces[i].bytes;
+        error = run_whole_transfer(&piece);
+        piece.flags = 0; /* it has begun */
+    }
     return error;
 }
 
