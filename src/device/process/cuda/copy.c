@@ -209,6 +209,7 @@ int sp_cuda_transfer(const struct sp_command *command)
         piece.range.bytes = command->range.pieces[i].bytes;
         error = transfer_range(&piece);
     }
+    sp_cuda_populate_end();
     if (copies.count)
         copies.held_ns = sp_time_ns();
     return error;

@@ -146,8 +146,12 @@ int sp_cuda_memory_host(uint64_t address, uint64_t bytes, bool is_brief, void **
 
 /* populate.c */
 
-/* Makes and maps pages that are about to be registered, if it can. Granules. */
-void sp_cuda_populate(void *start, size_t bytes);
+/* Makes and maps pages that are about to be registered, if it can; and goes on, while the caller does something else, with
+ * those of the `following` bytes behind them, which the next calls are for. Granules. */
+void sp_cuda_populate(void *start, size_t bytes, size_t following);
+
+/* Waits until no thread makes pages any more: before what was begun can be unbound. */
+void sp_cuda_populate_end(void);
 
 /* peers.c; the first three on the control thread: see backend.h. */
 

@@ -304,7 +304,8 @@ static int bind_home(struct binding *binding)
              sp_cuda_device.setup.host_file, (off_t)(binding->start - memory.window)) == MAP_FAILED)
         return -ENOMEM;
     madvise(at, binding->bytes, MADV_HUGEPAGE); /* a wish */
-    sp_cuda_populate(at, binding->bytes);
+    sp_cuda_populate(at, binding->bytes, 0);
+    sp_cuda_populate_end();
     int error = sp_cuda_check(sp_cuda.MemHostRegister(
         at, binding->bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
     CUdeviceptr device = 0;
@@ -326,6 +327,17 @@ static void end_home(struct binding *binding)
      * over them. */
     mmap(at, binding->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
          0);
+}
+
+/* How much of the pieces from `end` on a copy needs that goes on until `last`. */
+static uint64_t bytes_behind(const struct binding *binding, uint64_t last, uint64_t end)
+{
+    if (last > binding->bytes)
+        last = binding->bytes;
+    if (last <= end)
+        return 0;
+    last = (last + PIECE_BYTES - 1) / PIECE_BYTES * PIECE_BYTES;
+    return (last < binding->bytes ? last : binding->bytes) - end;
 }
 
 int sp_cuda_memory_host(uint64_t address, uint64_t bytes, bool is_brief, void **host,
@@ -350,7 +362,7 @@ int sp_cuda_memory_host(uint64_t address, uint64_t bytes, bool is_brief, void **
         return 0;
     }
     free_range(alias + first, end - first);
-    sp_cuda_populate(alias + first, end - first);
+    sp_cuda_populate(alias + first, end - first, bytes_behind(binding, offset + bytes, end));
     int error = sp_cuda_check(sp_cuda.MemHostRegister(
         alias + first, end - first, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
     if (error)
