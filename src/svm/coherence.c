@@ -243,6 +243,8 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
     struct sp_supply supply = {0};
     struct sp_transfers transfers = {0};
     bool is_at_home = sp_span_is_at_home(region->span);
+    if (region->unsettled && !coherence->is_map)
+        sp_watched_maps_settle(region);
     /* What is going to be overwritten is needed from nobody, and what is current from nobody else. */
     bool is_needed = !is_at_home && range->access != SP_ACCESS_DISCARD &&
                      !sp_directory_is_current(&region->directory, range->first, range->end,
@@ -438,6 +440,7 @@ static void prefetch_locked(const struct sp_coherence *coherence, const struct s
     struct sp_region *region = range->region;
     struct sp_supply supply = {0};
     struct sp_transfers transfers = {0};
+    sp_watched_maps_settle(region);
     if (sp_directory_is_current(&region->directory, range->first, range->end, agent))
         return;
     /* Whoever is going to change it, or is changing it, makes a copy of now worthless. */

@@ -259,3 +259,20 @@ void sp_hostwatch_collect(struct sp_hostwatch *watch,
     ops->forget(watch);
     free(watch);
 }
+
+static void ignore(void *data, uint64_t first, uint64_t end)
+{
+    (void)data, (void)first, (void)end;
+}
+
+void sp_hostwatch_drop(struct sp_hostwatch *watch)
+{
+    if (!watch)
+        return;
+    if (hostwatch.method == SP_HOSTWATCH_UFFD) { /* it takes the protection off, for which nobody would wait any more */
+        sp_hostwatch_collect(watch, ignore, NULL);
+        return;
+    }
+    methods[hostwatch.method].ops->forget(watch);
+    free(watch);
+}

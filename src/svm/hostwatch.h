@@ -47,4 +47,7 @@ void sp_hostwatch_populate(const void *start, size_t bytes);
 void sp_hostwatch_collect(struct sp_hostwatch *watch,
                           void (*written)(void *data, uint64_t first, uint64_t end), void *data);
 
+/* Ends the watch without asking. Takes NULL. */
+void sp_hostwatch_drop(struct sp_hostwatch *watch);
+
 #endif

@@ -65,9 +65,30 @@ static void populate_arrived(struct sp_region *region, uint64_t first, uint64_t 
         sp_hostwatch_populate(region->start + first, end - first);
 }
 
+/* Takes over the watch of the map of the same range before. Other ranges could overlap, and to watch them is to forget what was
+ * written there. */
+static bool take_over(struct sp_watched_map *map)
+{
+    struct sp_region *region = map->region;
+    pthread_mutex_lock(&region->lock);
+    struct sp_watched_map *last = region->unsettled;
+    bool is_same = last && !last->next && last->first == map->first && last->end == map->end;
+    if (is_same) {
+        map->watch = last->watch;
+        region->unsettled = NULL;
+        free(last);
+    } else {
+        sp_watched_maps_settle(region);
+    }
+    pthread_mutex_unlock(&region->lock);
+    return is_same;
+}
+
 static bool begin_watch(struct sp_watched_map *map)
 {
     struct sp_region *region = map->region;
+    if (take_over(map))
+        return true;
     if (!is_worth_watching(region, map->first, map->end))
         return false;
     populate_arrived(region, map->first, map->end);
@@ -96,22 +117,21 @@ bool sp_watched_map_begin(struct sp_region *region, uint64_t first, uint64_t end
     return is_watched;
 }
 
-static void ignore_written(void *data, uint64_t first, uint64_t end)
+static void drop(struct sp_watched_map *map)
 {
-    (void)data;
-    (void)first;
-    (void)end;
+    while (map) {
+        struct sp_watched_map *next = map->next;
+        sp_hostwatch_drop(map->watch);
+        free(map);
+        map = next;
+    }
 }
 
 void sp_watched_maps_drop(struct sp_region *region)
 {
-    while (region->maps) {
-        struct sp_watched_map *map = region->maps;
-        region->maps = map->next;
-        if (map->watch)
-            sp_hostwatch_collect(map->watch, ignore_written, NULL);
-        free(map);
-    }
+    drop(region->maps);
+    drop(region->unsettled);
+    region->maps = region->unsettled = NULL;
 }
 
 static void take_written(void *data, uint64_t first, uint64_t end)
@@ -142,6 +162,16 @@ static void end_watch(struct sp_watched_map *map)
                          (unsigned long long)map->written, (void *)region->start);
 }
 
+void sp_watched_maps_settle(struct sp_region *region)
+{
+    while (region->unsettled) {
+        struct sp_watched_map *map = region->unsettled;
+        region->unsettled = map->next;
+        end_watch(map);
+        free(map);
+    }
+}
+
 void sp_watched_map_end(struct sp_arena *arena, const void *address)
 {
     struct sp_region *region = sp_arena_is_shared(arena) ? sp_arena_use(arena, address) : NULL;
@@ -157,8 +187,11 @@ void sp_watched_map_end(struct sp_arena *arena, const void *address)
     map = *link;
     if (map) {
         *link = map->next;
-        if (map->watch)
-            end_watch(map);
+        if (map->watch) {
+            map->next = region->unsettled;
+            region->unsettled = map;
+            map = NULL;
+        }
     }
     pthread_mutex_unlock(&region->lock);
     free(map);

@@ -1,6 +1,9 @@
 /* The host's maps for writing. Where the pages of one are watched, the host holds a copy like any other agent
  * between map and unmap, and at the unmap only the pages that it really wrote are taken for changed.
  *
+ * What was written is looked up when somebody else than a map of the host is going to use the region: until then the watch
+ * of an ended map stays, and a map of the same range goes on with it. So maps one after the other cost no scan of their pages.
+ *
  * They are kept in their region under its lock. Called by the coherence layer and by whoever unmaps.
  */
 #ifndef SP_SVM_WATCHED_MAP_H
@@ -18,6 +21,9 @@ bool sp_watched_map_begin(struct sp_region *region, uint64_t first, uint64_t end
 
 /* The host ended the map that began at `address`. Nothing where that was none for writing. */
 void sp_watched_map_end(struct sp_arena *arena, const void *address);
+
+/* Takes what was written in maps that have ended for changed. With the region's lock held. */
+void sp_watched_maps_settle(struct sp_region *region);
 
 /* Forgets the maps of a region that ends. */
 void sp_watched_maps_drop(struct sp_region *region);

@@ -337,6 +337,33 @@ static void only_written_pages_move_after_a_map(void **state)
     read_value(arena, 1, start + 8 * PAGE, BYTES - 8 * PAGE, 1);
     assert_int_equal(fakes[0].copied_bytes - before, PAGE);
 
+    /* Several maps before anybody asks, of the same range and of others. */
+    for (unsigned i = 10; i < 14; i++) {
+        map_for_writing(arena, start, BYTES);
+        start[i * PAGE] = 9;
+        sp_watched_map_end(arena, start);
+    }
+    map_for_writing(arena, start + (1 << 20), BYTES / 2);
+    start[300 * PAGE] = 9;
+    sp_watched_map_end(arena, start + (1 << 20));
+    map_for_writing(arena, start, BYTES);
+    start[14 * PAGE] = 9;
+    sp_watched_map_end(arena, start);
+    before = fakes[0].copied_bytes;
+    for (unsigned i = 10; i < 15; i++)
+        read_value(arena, 1, start + i * PAGE, 1, 9);
+    read_value(arena, 1, start + 300 * PAGE, 1, 9);
+    read_value(arena, 1, start + 301 * PAGE, BYTES - 301 * PAGE, 1);
+    read_value(arena, 1, start + 15 * PAGE, 285 * PAGE, 1);
+    assert_in_range(fakes[0].copied_bytes - before, 6, 6 * PAGE);
+    map_for_writing(arena, start, BYTES); /* what it wrote is known by now */
+    sp_watched_map_end(arena, start);
+    before = fakes[0].copied_bytes;
+    read_value(arena, 2, start + 10 * PAGE, 1, 9);
+    for (unsigned i = 10; i < 15; i++)
+        read_value(arena, 1, start + i * PAGE, 1, 9);
+    assert_int_equal(fakes[0].copied_bytes - before, 0);
+
     for (unsigned char round = 3; round < 6; round++) { /* densely: watched, then not, then watched */
         map_for_writing(arena, start, BYTES);
         memset(start, round, BYTES);
