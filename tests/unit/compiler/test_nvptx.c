@@ -1,6 +1,5 @@
-/* PTX: what kernels become for NVIDIA GPUs. Where ptxas of the CUDA toolkit is at hand, it has to
- * take everything that is made here; nothing else needs more than LLVM. */
-#include "harness.h"
+/* PTX: what kernels become for NVIDIA GPUs. */
+#include "ptx.h"
 
 #include "compiler/cc/code.h"
 #include "compiler/cc/gpu/spaces.h"
@@ -21,127 +20,7 @@
 
 #include <cmocka.h>
 
-#define TARGET "nvptx64:sm_90"
 #define SPIR_KERNEL_CALL_CONV 76u /* llvm::CallingConv::SPIR_KERNEL */
-
-static const char *const version_3[] = {"-cl-std=CL3.0", NULL};
-
-/* Where CUDA's installer and packages put it. */
-static const char *find_ptxas(void)
-{
-    static const char *const places[] = {"/usr/local/cuda/bin/ptxas", "/usr/bin/ptxas"};
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-        if (!access(places[i], X_OK))
-            return places[i];
-    return NULL;
-}
-
-static void assemble(const char *ptx)
-{
-    const char *ptxas = find_ptxas();
-    struct sp_cc_folder folder;
-    struct sp_cc_strings words = {0};
-    struct sp_cc_text said = {0};
-    if (!ptxas)
-        return;
-    assert_int_equal(sp_cc_folder_create(&folder), 0);
-    sp_cc_strings_add(&words, ptxas);
-    sp_cc_strings_add(&words, "-arch=sm_90");
-    sp_cc_strings_add(&words, "-O0");
-    sp_cc_strings_format(&words, "%s/k.ptx", folder.path);
-    sp_cc_strings_add(&words, "-o");
-    sp_cc_strings_format(&words, "%s/k.cubin", folder.path);
-    assert_int_equal(sp_cc_write_file(words.items[3], ptx, strlen(ptx)), 0);
-    if (sp_cc_run_tool(&words, NULL, 0, &said))
-        fail_msg("ptxas: %.4000s", said.bytes ? said.bytes : "");
-    sp_cc_folder_destroy(&folder);
-    sp_cc_strings_finish(&words);
-    sp_cc_text_finish(&said);
-}
-
-static enum sp_cc_status try_ptx(const struct program *program, const char *target,
-                                 const uint64_t local[3], const char *const *options,
-                                 struct sp_cc_text *ptx, struct sp_cc_text *log)
-{
-    struct sp_cc_code code = {.ir = {program->ir.bytes, program->ir.size}, .target = target};
-    setenv("SAMEPAGE_BUILTINS_NVPTX", SP_TEST_NVPTX, 0);
-    for (uint32_t i = 0; i < program->info.num_kernels; i++)
-        sp_cc_strings_add(&code.kernels, program->info.kernels[i].name);
-    for (; options && *options; options++)
-        if (strncmp(*options, "-cl-std", 7))
-            sp_cc_strings_add(&code.options, *options);
-    if (local)
-        memcpy(code.local_size, local, sizeof(code.local_size));
-    struct sp_kernel_code *codes = sp_cc_allocate(code.kernels.count * sizeof(*codes));
-    enum sp_cc_status status = sp_cc_code(&code, ptx, codes, log);
-    for (size_t i = 0; i < code.kernels.count && status == SP_CC_OK; i++) {
-        assert_string_equal(codes[i].name, code.kernels.items[i]);
-        assert_int_equal(codes[i].preferred_multiple, 32);
-    }
-    free(codes);
-    sp_cc_strings_finish(&code.kernels);
-    sp_cc_strings_finish(&code.options);
-    return status;
-}
-
-/* Where the atomic unit's definition starts. */
-#define UNIT "__sp_unit_perform(\n"
-
-/* Calls but those of the atomic unit. */
-static unsigned count(const char *text, const char *word);
-static unsigned other_calls(const char *ptx)
-{
-    return count(ptx, "call") - count(ptx, "callseq") - count(ptx, "\t__sp_unit_perform, ");
-}
-
-/* The PTX of all kernels of a program, assembled as well; to be freed. */
-static char *ptx_of(const struct program *program, const uint64_t local[3],
-                    const char *const *options)
-{
-    struct sp_cc_text ptx = {0}, log = {0};
-    if (try_ptx(program, TARGET, local, options, &ptx, &log) != SP_CC_OK)
-        fail_msg("%.4000s", log.bytes ? log.bytes : "no log");
-    assert_int_equal(ptx.bytes[ptx.size - 1], 0);
-    assert_int_equal(strlen(ptx.bytes), ptx.size - 1);
-    assert_null(strstr(ptx.bytes, ".extern .func"));
-    assert_int_equal(other_calls(ptx.bytes), 0);
-    assemble(ptx.bytes);
-    sp_cc_text_finish(&log);
-    return ptx.bytes;
-}
-
-static char *compile_with(const char *source, const uint64_t local[3], const char *const *options)
-{
-    struct program program;
-    program_init(&program, source, options);
-    char *ptx = ptx_of(&program, local, options);
-    program_finish(&program);
-    return ptx;
-}
-
-static char *compile(const char *source)
-{
-    return compile_with(source, NULL, version_3);
-}
-
-static unsigned count(const char *text, const char *word)
-{
-    unsigned found = 0;
-    for (; (text = strstr(text, word)); text += strlen(word))
-        found++;
-    return found;
-}
-
-#define assert_has(text, word)                                                                     \
-    do {                                                                                           \
-        if (!strstr(text, word))                                                                   \
-            fail_msg("no '%s' in\n%.8000s", word, text);                                           \
-    } while (0)
-#define assert_has_not(text, word)                                                                 \
-    do {                                                                                           \
-        if (strstr(text, word))                                                                    \
-            fail_msg("'%s' in\n%.8000s", word, text);                                              \
-    } while (0)
 
 /* --- Corpora -------------------------------------------------------------------------------- */
 
@@ -181,74 +60,6 @@ static void takes_the_benchmark(void **state)
     assert_has_not(ptx, "fence");
     free(ptx);
     free(source);
-}
-
-/* A difference of squares shares its products with their sum. */
-static void keeps_products_whole(void **state)
-{
-    (void)state;
-    char *ptx = compile("__kernel void k(__global float *out, float x, float y, float z)\n"
-                        "{\n"
-                        "    out[0] = x * x - y * y;\n"
-                        "    out[1] = x * x + y * y;\n"
-                        "    out[2] = z - -x * -y;\n"
-                        "}\n");
-    assert_int_equal(count(ptx, "mul.rn.f32"), 1);
-    assert_int_equal(count(ptx, "fma.rn.f32"), 3);
-    free(ptx);
-}
-
-/* Two groups at once: what both read is asked for before anything is written. */
-static void pairs_groups(void **state)
-{
-    (void)state;
-    static const uint64_t local[3] = {256, 1, 1};
-    const char *source = "__kernel void k(__global float *a, __global const float *b)\n"
-                         "{\n"
-                         "    size_t i = get_global_id(0);\n"
-                         "    a[i] += 3 * b[i] / 7;\n"
-                         "}\n";
-    char *any = compile(source), *ptx = compile_with(source, local, version_3);
-    assert_has_not(any, SP_GPU_PAIR_SYMBOL_PREFIX);
-    const char *pair = strstr(ptx, ".entry " SP_GPU_PAIR_SYMBOL_PREFIX "k(");
-    assert_non_null(pair);
-    assert_has(pair, ".reqntid 256, 1, 1");
-    assert_int_equal(count(pair, "ld.global.f32"), 4);
-    assert_int_equal(count(pair, "st.global.f32"), 2);
-    assert_int_equal(count(strstr(pair, "st.global.f32"), "ld.global.f32"), 0);
-    assert_has(ptx, ".entry " SP_GPU_KERNEL_SYMBOL_PREFIX "k(");
-    free(any);
-    free(ptx);
-}
-
-/* Kernels whose groups may meet, or whose work-items are not all alike, have no pair. */
-static void pairs_only_what_may_be(void **state)
-{
-    (void)state;
-    static const uint64_t local[3] = {64, 1, 1};
-    static const char *const bodies[] = {
-        "l[get_local_id(0)] = a[i]; barrier(CLK_LOCAL_MEM_FENCE); a[i] = l[0];",
-        "l[get_local_id(0)] = a[i]; a[i] = l[get_local_id(0)] + 1;",
-        "atomic_inc(a + i);",
-        "a[i] = atomic_add(a, 1) + a[i + 1];",
-        "if (a[i]) b[i] = 1;",
-        "b[i] = ((volatile __global int *)a)[i];",
-        "b[i] = a[i]; mem_fence(CLK_GLOBAL_MEM_FENCE); b[i + 1] = a[i + 1];",
-        "b[i] = printf(\"%d\", a[i]);",
-        "int p[9]; p[a[i] & 7] = 1; p[a[i + 1] & 7] = 2; b[i] = p[a[i + 2] & 7];",
-        "b[i] = 1;",
-    };
-    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
-        struct sp_cc_text source = {0};
-        sp_cc_text_format(&source,
-                          "__kernel void k(__global int *a, __global int *b, __local int *l)\n"
-                          "{ size_t i = get_global_id(0); %s }\n",
-                          bodies[i]);
-        char *ptx = compile_with(source.bytes, local, version_3);
-        assert_has_not(ptx, SP_GPU_PAIR_SYMBOL_PREFIX);
-        free(ptx);
-        sp_cc_text_finish(&source);
-    }
 }
 
 /* A kernel that calls a function which returns something, and stores that. */
@@ -954,9 +765,6 @@ int main(void)
         cmocka_unit_test(refuses_other_targets),
         cmocka_unit_test(takes_hard_kernels),
         cmocka_unit_test(takes_the_benchmark),
-        cmocka_unit_test(keeps_products_whole),
-        cmocka_unit_test(pairs_groups),
-        cmocka_unit_test(pairs_only_what_may_be),
         cmocka_unit_test(takes_math),
         cmocka_unit_test(takes_integer),
         cmocka_unit_test(takes_float),

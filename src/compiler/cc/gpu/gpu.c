@@ -19,6 +19,8 @@
 #include "compiler/cc/module.h"
 #include "compiler/cc/replaceable.h"
 #include "compiler/cc/tools.h"
+#include "compiler/cc/workgroup/special.h"
+#include "compiler/cc/workgroup/unroll.h"
 
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Linker.h>
@@ -311,6 +313,20 @@ static enum sp_cc_status emit(struct work *work, struct sp_cc_text *image, struc
     return SP_CC_OK;
 }
 
+/* A private array that is indexed by a loop's counter lies in memory behind the caches; with the loop unrolled it is registers. The
+ * target's own rules leave loops of more than a few turns. */
+static bool straighten(struct work *work, struct sp_cc_text *log)
+{
+    LLVMValueRef *kernels = sp_cc_allocate(work->num_kernels * sizeof(*kernels));
+    for (size_t i = 0; i < work->num_kernels; i++)
+        kernels[i] = work->entries[i].function;
+    char *error = sp_wg_straighten(work->module, kernels, work->num_kernels, false, work->machine);
+    if (!error)
+        error = sp_wg_unroll(work->module, kernels, work->num_kernels, work->machine);
+    free(kernels);
+    return !sp_cc_passes_failed(error, log);
+}
+
 static enum sp_cc_status generate(struct work *work, struct sp_cc_text *image,
                                   struct sp_cc_text *log)
 {
@@ -335,6 +351,8 @@ static enum sp_cc_status generate(struct work *work, struct sp_cc_text *image,
     for (size_t i = 0; i < work->num_kernels; i++) /* what the library asks for */
         sp_gpu_replace_builtins(work->module, &work->entries[i]);
     if (!run(work, TO_SCALARS, log))
+        return SP_CC_INTERNAL;
+    if (work->optimise && !straighten(work, log))
         return SP_CC_INTERNAL;
     sp_ir_dump(work->module, "gpu-entries");
     if (sp_cc_module_is_broken(work->module, "after making entries", log))

@@ -500,7 +500,9 @@ static bool mark_loops(LLVMValueRef kernel, bool barriers, unsigned *room)
 static void set_untouched(LLVMModuleRef module, const LLVMValueRef *kernels, size_t count, bool on)
 {
     LLVMContextRef context = LLVMGetModuleContext(module);
+    /* What a function has of its own stays: so what is added has a mark of its own beside it. */
     static const char *const names[] = {"optnone", "noinline"};
+    static const char *const marks[] = {"sp-optnone", "sp-noinline"};
     LLVMAttributeIndex at = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
         bool wanted = !sp_ir_is_definition(f);
@@ -508,10 +510,15 @@ static void set_untouched(LLVMModuleRef module, const LLVMValueRef *kernels, siz
             wanted |= kernels[i] == f;
         for (unsigned n = 0; n < 2 && !wanted; n++) {
             unsigned kind = LLVMGetEnumAttributeKindForName(names[n], strlen(names[n]));
-            if (on)
+            unsigned length = (unsigned)strlen(marks[n]);
+            if (on && !LLVMGetEnumAttributeAtIndex(f, at, kind)) {
                 LLVMAddAttributeAtIndex(f, at, LLVMCreateEnumAttribute(context, kind, 0));
-            else
+                LLVMAddAttributeAtIndex(
+                    f, at, LLVMCreateStringAttribute(context, marks[n], length, "", 0));
+            } else if (!on && LLVMGetStringAttributeAtIndex(f, at, marks[n], length)) {
                 LLVMRemoveEnumAttributeAtIndex(f, at, kind);
+                LLVMRemoveStringAttributeAtIndex(f, at, marks[n], length);
+            }
         }
     }
 }
