@@ -271,15 +271,12 @@ static int start_threads(unsigned wanted)
     return started ? 0 : -ENOMEM;
 }
 
-/* Keeps the work for this thread, which is about to look for one, unless it may not take it or has kept one already. */
-static bool keep_for_this_thread(const struct sp_work *work)
+/* Whether this thread, which is about to look for a work, may keep this one: it may take it, and has kept none. */
+static bool may_keep(const struct sp_work *work)
 {
-    if (!this_thread.is_ending || this_thread.has_kept ||
-        (!this_thread.is_worker && (work->stream != this_thread.stream ||
-                                    sp_cpu_device(work->driver.device)->has_processors)))
-        return false;
-    this_thread.has_kept = true;
-    return true;
+    return this_thread.is_ending && !this_thread.has_kept &&
+           (this_thread.is_worker ||
+            (work->stream == this_thread.stream && !sp_cpu_device(work->driver.device)->has_processors));
 }
 
 void sp_cpu_pool_submit(struct sp_device *device, struct sp_work *work, bool is_heavy)
@@ -294,6 +291,7 @@ void sp_cpu_pool_submit(struct sp_device *device, struct sp_work *work, bool is_
         return;
     }
     sp_cpu_pieces_init(work);
+    bool is_for_this_thread = may_keep(work);
     pthread_mutex_lock(&pool.lock);
     if (!pool.is_started)
         error = start_threads(device->root->info.compute_units);
@@ -305,9 +303,15 @@ void sp_cpu_pool_submit(struct sp_device *device, struct sp_work *work, bool is_
         work->finished(work, error);
         return;
     }
-    /* A spinning thread will find it, or this one; a heavy work is worth a second one. */
-    if (is_heavy ||
-        (atomic_load_explicit(&pool.spinners, memory_order_seq_cst) == 0 && !keep_for_this_thread(work)))
+    /* In the list it is anybody's, and may be gone by now. A spinning thread will find it, or this one; a heavy work is worth
+     * a second one. */
+    if (is_heavy)
+        wake_one_sleeper();
+    else if (atomic_load_explicit(&pool.spinners, memory_order_seq_cst) > 0)
+        return;
+    else if (is_for_this_thread)
+        this_thread.has_kept = true;
+    else
         wake_one_sleeper();
 }
 
