@@ -565,8 +565,8 @@ static int get_globals(struct sp_executable *executable, unsigned root, struct s
     *globals = atomic_load_explicit(&executable->globals[root], memory_order_relaxed);
     if (!*globals) {
         size_t bytes = executable->program.info->globals_bytes;
-        *globals = sp_arena_alloc(executable->context->arena, bytes, 0, SP_REGION_IS_BUFFER,
-                                  SP_PATH_HOME);
+        *globals =
+            sp_arena_alloc(executable->context->arena, bytes, 0, SP_REGION_IS_BUFFER, SP_PATH_HOME);
         if (*globals) {
             memset(*globals, 0, bytes);
             /* A device with memory of its own initialises them there, so it must reach them. */

@@ -14,6 +14,7 @@
 #include "compiler/cc/text.h"
 #include "compiler/cc/workgroup/atomics.h"
 #include "compiler/cc/workgroup/interleave.h"
+#include "compiler/cc/workgroup/lanes.h"
 #include "compiler/cc/workgroup/masked.h"
 #include "compiler/cc/workgroup/metadata.h"
 #include "compiler/cc/workgroup/narrow.h"
@@ -68,8 +69,10 @@ struct emitter {
     struct sp_wg_narrowing narrowing; /* of the current region, with a known size */
     LLVMBasicBlockRef latch;          /* of the x loop of the current region */
     LLVMValueRef local_id[3];         /* in the current region */
-    LLVMValueRef index;               /* of the work-item in context arrays */
-    struct sp_map values;             /* instruction, or block, to its copy in the current region */
+    LLVMValueRef row, index; /* of the first work-item in x, and of the work-item, in context arrays
+                              */
+    LLVMValueRef *before;    /* by SHARED variable: its value before the current region */
+    struct sp_map values;    /* instruction, or block, to its copy in the current region */
 };
 
 static LLVMValueRef number(const struct emitter *e, uint64_t value)
@@ -476,34 +479,43 @@ struct nest {
     LLVMValueRef id[3];
 };
 
-static void open_nest(struct emitter *e, struct nest *nest)
+static void open_loop(struct emitter *e, struct nest *nest, int d)
 {
-    for (int d = 2; d >= 0; d--) {
-        LLVMBasicBlockRef from = LLVMGetInsertBlock(e->at);
-        LLVMValueRef least = number(e, e->narrowing.first[d]);
-        nest->header[d] = new_block(e, d == 0 ? "x" : d == 1 ? "y" : "z");
-        LLVMBuildBr(e->at, nest->header[d]);
-        LLVMPositionBuilderAtEnd(e->at, nest->header[d]);
-        nest->id[d] = LLVMBuildPhi(e->at, e->i64, "");
-        LLVMAddIncoming(nest->id[d], &least, &from, 1);
-        e->local_id[d] = nest->id[d];
-        if (d == 1) {
-            LLVMValueRef row = LLVMBuildMul(e->at, nest->id[2], e->local_size[1], "");
-            row = LLVMBuildAdd(e->at, row, nest->id[1], "");
-            e->index = LLVMBuildMul(e->at, row, e->local_size[0], "");
-        }
-    }
-    e->index = LLVMBuildAdd(e->at, e->index, nest->id[0], "");
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(e->at);
+    LLVMValueRef least = number(e, e->narrowing.first[d]);
+    nest->header[d] = new_block(e, d == 0 ? "x" : d == 1 ? "y" : "z");
+    LLVMBuildBr(e->at, nest->header[d]);
+    LLVMPositionBuilderAtEnd(e->at, nest->header[d]);
+    nest->id[d] = LLVMBuildPhi(e->at, e->i64, "");
+    LLVMAddIncoming(nest->id[d], &least, &from, 1);
+    e->local_id[d] = nest->id[d];
+}
+
+/* The loops over z and y. */
+static void open_rows(struct emitter *e, struct nest *nest)
+{
+    for (int d = 2; d >= 1; d--)
+        open_loop(e, nest, d);
+    LLVMValueRef row = LLVMBuildMul(e->at, nest->id[2], e->local_size[1], "");
+    row = LLVMBuildAdd(e->at, row, nest->id[1], "");
+    e->row = LLVMBuildMul(e->at, row, e->local_size[0], "");
     for (int d = 0; d < 3; d++)
         nest->latch[d] = new_block(e, "latch");
     nest->after = new_block(e, "after");
+}
+
+static void open_nest(struct emitter *e, struct nest *nest)
+{
+    open_rows(e, nest);
+    open_loop(e, nest, 0);
+    e->index = LLVMBuildAdd(e->at, e->row, nest->id[0], "");
     e->latch = nest->latch[0];
 }
 
-/* The builder is at the end of the x latch. */
-static void close_nest(struct emitter *e, struct nest *nest)
+/* The builder is at the end of the latch of the loop over dimension `from`, the innermost. */
+static void close_nest(struct emitter *e, struct nest *nest, int from)
 {
-    for (int d = 0; d < 3; d++) {
+    for (int d = from; d < 3; d++) {
         LLVMBasicBlockRef here = nest->latch[d];
         LLVMPositionBuilderAtEnd(e->at, here);
         LLVMValueRef id = LLVMBuildAdd(e->at, nest->id[d], number(e, 1), "");
@@ -596,36 +608,103 @@ static void go_on(struct emitter *e)
         LLVMAddCase(choice, LLVMConstInt(e->i32, number_of(e->plan, t), false), e->starts[t]);
 }
 
+static void emit_items(struct emitter *e)
+{
+    const struct sp_wg_graph *graph = &e->plan->analysis.graph;
+    struct nest nest;
+    if (e->known_size)
+        sp_wg_narrow(e->plan, e->region, e->known_size, &e->narrowing);
+    open_nest(e, &nest);
+    for (uint32_t i = 0; i < e->region->num_blocks; i++)
+        sp_map_set(&e->values, graph->blocks[e->region->blocks[i]], new_block(e, ""));
+    begin_item(e, e->before, sp_map_get(&e->values, graph->blocks[e->region->leader]));
+    for (uint32_t i = 0; i < e->region->num_blocks; i++)
+        copy_block(e, e->region->blocks[i]);
+    end_item(e);
+    close_nest(e, &nest, 0);
+}
+
+static void begin_lanes_chunk(void *data, LLVMValueRef x)
+{
+    struct emitter *e = data;
+    (void)x;
+    for (uint32_t v = 0; v < e->plan->num_variables; v++)
+        if (e->before[v])
+            LLVMBuildStore(e->at, e->before[v], e->work[v]);
+}
+
+static void begin_lanes_item(void *data, LLVMValueRef x)
+{
+    struct emitter *e = data;
+    sp_map_clear(&e->values);
+    e->local_id[0] = x;
+    e->index = LLVMBuildAdd(e->at, e->row, x, "");
+}
+
+static void copy_for_lanes(void *data, LLVMValueRef value)
+{
+    copy_instruction(data, value);
+}
+
+static LLVMValueRef element_for_lanes(void *data, uint32_t variable, LLVMTypeRef *type)
+{
+    const struct emitter *e = data;
+    *type = context_type(e, e->plan->variables[variable].type);
+    return context_element(e, variable);
+}
+
+/* The region as vectors made here; false where LLVM is to make them. */
+static bool emit_lanes(struct emitter *e)
+{
+    struct sp_wg_lanes_maker maker = {e,
+                                      e->at,
+                                      e->function,
+                                      begin_lanes_chunk,
+                                      begin_lanes_item,
+                                      copy_for_lanes,
+                                      map_for_builder,
+                                      element_for_lanes};
+    if (!e->known_size || e->plan->form == SP_WG_SCALAR)
+        return false;
+    struct sp_wg_lanes *lanes =
+        sp_wg_lanes_create(e->plan, e->region, e->known_size, e->env->vector_bits);
+    if (!lanes)
+        return false;
+    struct nest nest;
+    for (int d = 0; d < 3; d++) {
+        e->narrowing.first[d] = 0;
+        e->narrowing.end[d] = e->known_size[d];
+    }
+    open_rows(e, &nest);
+    LLVMDeleteBasicBlock(nest.latch[0]);
+    sp_wg_lanes_emit(lanes, &maker);
+    sp_wg_lanes_destroy(lanes);
+    LLVMBuildBr(e->at, nest.latch[1]);
+    close_nest(e, &nest, 1);
+    return true;
+}
+
 static void emit_region(struct emitter *e, uint32_t index)
 {
     const struct sp_wg_plan *plan = e->plan;
-    const struct sp_wg_graph *graph = &plan->analysis.graph;
-    LLVMValueRef *uniform_before = sp_cc_allocate(plan->num_variables * sizeof(LLVMValueRef));
-    struct nest nest;
+    e->before = sp_cc_allocate(plan->num_variables * sizeof(LLVMValueRef));
     e->region = &plan->regions[index];
     sp_map_clear(&e->values);
     LLVMPositionBuilderAtEnd(e->at, e->starts[index]);
     for (uint32_t v = 0; v < plan->num_variables; v++)
         if (plan->variables[v].kind == SP_WG_SHARED && sp_bits_has(&e->region->touched, v))
-            uniform_before[v] = LLVMBuildLoad2(e->at, plan->variables[v].type, e->scalars[v], "");
+            e->before[v] = LLVMBuildLoad2(e->at, plan->variables[v].type, e->scalars[v], "");
     if (e->region->counts)
         LLVMBuildStore(e->at, LLVMConstInt(e->i32, END_NUMBER, false), e->least);
-    if (e->known_size)
-        sp_wg_narrow(plan, e->region, e->known_size, &e->narrowing);
-    open_nest(e, &nest);
-    for (uint32_t i = 0; i < e->region->num_blocks; i++)
-        sp_map_set(&e->values, graph->blocks[e->region->blocks[i]], new_block(e, ""));
-    begin_item(e, uniform_before, sp_map_get(&e->values, graph->blocks[e->region->leader]));
-    for (uint32_t i = 0; i < e->region->num_blocks; i++)
-        copy_block(e, e->region->blocks[i]);
-    end_item(e);
-    close_nest(e, &nest);
+    if (!emit_lanes(e))
+        emit_items(e);
     for (uint32_t v = 0; v < plan->num_variables; v++)
-        if (uniform_before[v] && sp_bits_has(&e->region->written, v))
+        if (e->before[v] && sp_bits_has(&e->region->written, v))
             LLVMBuildStore(e->at, LLVMBuildLoad2(e->at, plan->variables[v].type, e->work[v], ""),
                            e->scalars[v]);
     go_on(e);
-    free(uniform_before);
+    free(e->before);
+    e->before = NULL;
 }
 
 static LLVMValueRef add_function(const struct sp_wg_environment *env, const char *name)
@@ -769,7 +848,7 @@ LLVMValueRef sp_wg_emit_agreement(const struct sp_wg_plan *plan,
     yes = LLVMBuildAdd(e.at, LLVMBuildLoad2(e.at, e.i32, e.least, ""), yes, "");
     LLVMBuildStore(e.at, yes, e.least);
     LLVMBuildBr(e.at, e.latch);
-    close_nest(&e, &nest);
+    close_nest(&e, &nest, 0);
     LLVMValueRef count = LLVMBuildLoad2(e.at, e.i32, e.least, "");
     LLVMValueRef items = LLVMBuildMul(e.at, e.local_size[0], e.local_size[1], "");
     items = LLVMBuildTrunc(e.at, LLVMBuildMul(e.at, items, e.local_size[2], ""), e.i32, "");

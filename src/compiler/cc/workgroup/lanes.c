@@ -1,0 +1,916 @@
+/* See lanes.h. A chunk is a vector's worth of work-items, consecutive in x. shapes.h knows which
+ * way each of them goes, and how far from the first one's address each other's is; chunks that
+ * agree in both are one piece: a loop over them, straight inside.
+ *
+ *   exchange over distance 4, eight lanes, v[2 * lid - (lid & 3)] and that + 4:
+ *     addresses of a chunk    a: 0 1 2 3 8 9 10 11     b: 4 5 6 7 12 13 14 15
+ *     loads                   two whole vectors at 0 and 8; a and b are shuffles of these
+ *     stores                  kept back until a and b are both there: two shuffles, two vectors
+ *
+ * What is the same for the whole chunk is scalar code, made by emit.c for the first active
+ * work-item; a number that differs by known amounts is that plus a constant vector. Blocks that
+ * some work-items of a chunk pass by have a constant mask.
+ *
+ * Loads may read what lies between the lowest and the highest address that accesses of the block
+ * through one pointer have in this chunk, since that is inside one object; stores write nothing but
+ * what the source writes. Stores are kept back only as long as nothing else touches memory.
+ *
+ * Called by emit.c. */
+#include "compiler/cc/workgroup/lanes.h"
+
+#include "compiler/cc/text.h"
+#include "compiler/cc/workgroup/metadata.h"
+#include "compiler/cc/workgroup/narrow.h"
+#include "compiler/cc/workgroup/shapes.h"
+
+#include <llvm-c/Target.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 64 lanes of bytes would be more than shuffles pay for; below 4 nothing is gained. */
+#define LEAST_LANES 4u
+#define MOST_LANES 16u
+
+/* A load is at most so many vectors that are shuffled; above, elements are loaded one by one. */
+#define MOST_WINDOWS 4u
+
+/* Stores that are kept back together: the parts of 8 elements for each work-item. */
+#define MOST_KEPT 8u
+
+/* Loops over chunks that one region becomes. */
+#define MOST_PIECES 8u
+
+/* Instructions of a region; one with more, as the rounds of a hash, is not what this is for. */
+#define MOST_INSTRUCTIONS 2048u
+
+#define NO_LANE UINT32_MAX
+
+/* An access of the current piece: for each lane the distance in bytes from `leader`'s first active
+ * lane, and that address. */
+struct place {
+    LLVMValueRef pointer; /* in the region; whose copy is the leader's address */
+    LLVMTypeRef type;
+    uint32_t bytes, alignment;
+    int64_t offset[MOST_LANES];
+};
+
+struct kept {
+    LLVMValueRef vector, store;
+    struct place place;
+};
+
+struct sp_wg_lanes {
+    const struct sp_wg_lanes_maker *maker;
+    const struct sp_wg_plan *plan;
+    const struct sp_wg_region *region;
+    struct sp_wg_shapes shapes;
+    LLVMBuilderRef at;
+    LLVMTypeRef i8, i32, i64;
+    LLVMTargetDataRef sizes;
+    uint32_t count;          /* lanes */
+    uint64_t first, end;     /* chunks of the current piece */
+    uint32_t block;          /* place in shapes.blocks of the current one */
+    uint32_t lead;           /* its first active lane */
+    bool active[MOST_LANES]; /* in the current block */
+    bool all_active;
+    struct sp_map vectors; /* instruction to its vector, in the current block */
+    LLVMValueRef *slots;   /* by variable: its vector */
+    struct kept kept[MOST_KEPT];
+    unsigned num_kept;
+};
+
+/* --- Which regions --------------------------------------------------------------------------- */
+
+static LLVMBasicBlockRef block_at(const struct sp_wg_lanes *l, uint32_t place)
+{
+    return l->plan->analysis.graph.blocks[l->shapes.blocks[place]];
+}
+
+static LLVMTypeRef accessed_type(LLVMValueRef access)
+{
+    return LLVMTypeOf(LLVMIsALoadInst(access) ? access : LLVMGetOperand(access, 0));
+}
+
+/* The lanes that suit the largest element which the region accesses, as a divisor of the local
+ * size; 0 where there is none. */
+static uint32_t choose_lanes(const struct sp_wg_plan *plan, const struct sp_wg_region *region,
+                             LLVMTargetDataRef sizes, uint64_t items, uint32_t vector_bits)
+{
+    unsigned long long bits = 32;
+    unsigned instructions = 0;
+    for (uint32_t i = 0; i < region->num_blocks; i++)
+        for (LLVMValueRef value =
+                 LLVMGetFirstInstruction(plan->analysis.graph.blocks[region->blocks[i]]);
+             value; value = LLVMGetNextInstruction(value), instructions++) {
+            LLVMValueRef address;
+            if (!sp_wg_is_access(plan, value, &address))
+                continue;
+            unsigned long long size = LLVMSizeOfTypeInBits(sizes, accessed_type(value));
+            bits = size > bits ? size : bits;
+        }
+    uint32_t lanes = (uint32_t)(vector_bits / bits);
+    lanes = lanes > MOST_LANES ? MOST_LANES : lanes < LEAST_LANES ? LEAST_LANES : lanes;
+    while (lanes > LEAST_LANES && items % lanes)
+        lanes /= 2;
+    return items % lanes || instructions > MOST_INSTRUCTIONS ? 0 : lanes;
+}
+
+static uint32_t first_active(const struct sp_wg_lanes *l, uint32_t block, uint64_t chunk)
+{
+    const bool *active = l->shapes.active[block] + chunk * l->count;
+    for (uint32_t lane = 0; lane < l->count; lane++)
+        if (active[lane])
+            return lane;
+    return NO_LANE;
+}
+
+static bool is_partly_active(const struct sp_wg_lanes *l, uint32_t block)
+{
+    const bool *active = l->shapes.active[block];
+    uint64_t items = l->shapes.local_size[0], count = 0;
+    for (uint64_t x = 0; x < items; x++)
+        count += active[x];
+    return count && count < items;
+}
+
+/* Whether LLVM sees the addresses grow by the same from each work-item to the next. */
+static bool is_affine(const struct sp_wg_lanes *l, uint32_t block, const struct sp_wg_shape *at)
+{
+    const bool *active = l->shapes.active[block];
+    uint64_t step = 0;
+    bool known = false;
+    for (uint64_t x = 1; x < l->shapes.local_size[0]; x++) {
+        if (!active[x] || !active[x - 1])
+            continue;
+        if (known && at->by_item[x] - at->by_item[x - 1] != step)
+            return false;
+        step = at->by_item[x] - at->by_item[x - 1];
+        known = true;
+    }
+    return true;
+}
+
+/* Whether in each chunk the elements lie within few vectors. */
+static bool is_close(const struct sp_wg_lanes *l, uint32_t block, const struct sp_wg_shape *at,
+                     uint64_t bytes)
+{
+    for (uint64_t chunk = 0; chunk < l->shapes.local_size[0] / l->count; chunk++) {
+        uint32_t lead = first_active(l, block, chunk);
+        const uint64_t *by_item = at->by_item + chunk * l->count;
+        int64_t low = 0, high = 0;
+        for (uint32_t lane = lead; lane < l->count; lane++) {
+            if (!l->shapes.active[block][chunk * l->count + lane])
+                continue;
+            int64_t distance = (int64_t)(by_item[lane] - by_item[lead]);
+            low = distance < low ? distance : low;
+            high = distance > high ? distance : high;
+        }
+        if ((uint64_t)(high - low) > MOST_WINDOWS * l->count * bytes)
+            return false;
+    }
+    return true;
+}
+
+/* Whether who runs which block is a matter of ranges that narrow.c loops over. */
+static bool is_narrowed(const struct sp_wg_lanes *l)
+{
+    struct sp_wg_narrowing narrowing;
+    uint32_t branches = 0;
+    sp_wg_narrow(l->plan, l->region, l->shapes.local_size, &narrowing);
+    for (uint32_t b = 0; b < l->region->num_blocks; b++)
+        branches += LLVMGetNumSuccessors(LLVMGetBasicBlockTerminator(block_at(l, b))) > 1;
+    return branches == narrowing.num_decisions;
+}
+
+/* Vectors are made here for accesses that are close but out of order, and for blocks that only some
+ * places run; where all accesses grow evenly, LLVM does it as well. */
+static bool pays(const struct sp_wg_lanes *l)
+{
+    unsigned close = 0, scattered = 0;
+    bool parted = false;
+    for (uint32_t b = 0; b < l->region->num_blocks; b++) {
+        bool partly = is_partly_active(l, b);
+        for (LLVMValueRef value = LLVMGetFirstInstruction(block_at(l, b)); value;
+             value = LLVMGetNextInstruction(value)) {
+            LLVMValueRef pointer;
+            if (!sp_wg_is_access(l->plan, value, &pointer) || sp_wg_is_same(&l->shapes, pointer))
+                continue;
+            const struct sp_wg_shape *at = sp_wg_shape(&l->shapes, pointer);
+            parted |= partly;
+            if (is_affine(l, b, at))
+                continue;
+            if (is_close(l, b, at, LLVMABISizeOfType(l->sizes, accessed_type(value))))
+                close++;
+            else
+                scattered++;
+        }
+    }
+    return (close || (parted && !is_narrowed(l))) && close >= scattered;
+}
+
+/* --- Pieces ---------------------------------------------------------------------------------- */
+
+static bool has_items(const struct sp_wg_shape *shape)
+{
+    return shape && (shape->kind == SP_WG_NUMBER || shape->kind == SP_WG_ADDRESS);
+}
+
+/* Whether the lanes of both chunks go the same ways, and differ from their first by the same. */
+static bool agree(const struct sp_wg_lanes *l, uint64_t a, uint64_t b)
+{
+    for (uint32_t i = 0; i < l->region->num_blocks; i++) {
+        const bool *active = l->shapes.active[i];
+        uint32_t lead = first_active(l, i, a);
+        if (memcmp(active + a * l->count, active + b * l->count, l->count * sizeof(bool)))
+            return false;
+        for (LLVMValueRef value = LLVMGetFirstInstruction(block_at(l, i)); value && lead != NO_LANE;
+             value = LLVMGetNextInstruction(value)) {
+            const struct sp_wg_shape *shape = sp_wg_shape(&l->shapes, value);
+            for (uint32_t lane = lead; has_items(shape) && lane < l->count; lane++) {
+                const uint64_t *of_a = shape->by_item + a * l->count,
+                               *of_b = shape->by_item + b * l->count;
+                uint64_t change = (of_a[lane] - of_a[lead]) - (of_b[lane] - of_b[lead]);
+                if (active[a * l->count + lane] && change << (64 - shape->width))
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
+static uint64_t end_of_piece(const struct sp_wg_lanes *l, uint64_t first)
+{
+    uint64_t end = first + 1;
+    while (end < l->shapes.local_size[0] / l->count && agree(l, first, end))
+        end++;
+    return end;
+}
+
+/* --- Vectors --------------------------------------------------------------------------------- */
+
+static LLVMTypeRef vector_type(const struct sp_wg_lanes *l, LLVMTypeRef type)
+{
+    return LLVMVectorType(type, l->count);
+}
+
+static LLVMValueRef lane_number(const struct sp_wg_lanes *l, uint64_t lane)
+{
+    return LLVMConstInt(l->i32, lane, false);
+}
+
+static LLVMValueRef splat(const struct sp_wg_lanes *l, LLVMValueRef value)
+{
+    LLVMValueRef copies[MOST_LANES];
+    for (uint32_t lane = 0; lane < l->count; lane++)
+        copies[lane] = LLVMIsConstant(value) ? value : lane_number(l, 0);
+    if (LLVMIsConstant(value))
+        return LLVMConstVector(copies, l->count);
+    LLVMValueRef none = LLVMGetPoison(vector_type(l, LLVMTypeOf(value)));
+    LLVMValueRef one = LLVMBuildInsertElement(l->at, none, value, lane_number(l, 0), "");
+    return LLVMBuildShuffleVector(l->at, one, none, LLVMConstVector(copies, l->count), "");
+}
+
+/* The vector of a number that each lane has in chunk `first`; or of its distance from the leading
+ * lane's. */
+static LLVMValueRef constant_lanes(const struct sp_wg_lanes *l, const struct sp_wg_shape *shape,
+                                   uint64_t minus)
+{
+    LLVMTypeRef type = LLVMIntTypeInContext(LLVMGetTypeContext(l->i8), shape->width);
+    LLVMValueRef numbers[MOST_LANES];
+    for (uint32_t lane = 0; lane < l->count; lane++) {
+        uint64_t number = shape->by_item[l->first * l->count + lane] - minus;
+        numbers[lane] = LLVMConstInt(type, l->active[lane] ? number : 0, false);
+    }
+    return LLVMConstVector(numbers, l->count);
+}
+
+/* Whether the lanes have the same numbers in all chunks of the piece. */
+static bool is_the_same_in_all_chunks(const struct sp_wg_lanes *l, const struct sp_wg_shape *shape)
+{
+    if (shape->num_terms)
+        return false;
+    for (uint64_t chunk = l->first; chunk < l->end; chunk++)
+        if (shape->by_item[chunk * l->count + l->lead] !=
+            shape->by_item[l->first * l->count + l->lead])
+            return false;
+    return true;
+}
+
+/* The operand for all lanes. */
+static LLVMValueRef vector_of(struct sp_wg_lanes *l, LLVMValueRef value)
+{
+    LLVMValueRef vector = sp_map_get(&l->vectors, value);
+    if (vector)
+        return vector;
+    const struct sp_wg_shape *shape = sp_wg_shape(&l->shapes, value);
+    if (shape && shape->kind == SP_WG_NUMBER && is_the_same_in_all_chunks(l, shape)) {
+        vector = constant_lanes(l, shape, 0);
+    } else {
+        vector = splat(l, l->maker->operand(l->maker->data, value));
+        if (shape && shape->kind == SP_WG_NUMBER)
+            vector = LLVMBuildAdd(
+                l->at, vector,
+                constant_lanes(l, shape, shape->by_item[l->first * l->count + l->lead]), "");
+    }
+    if (shape)
+        sp_map_set(&l->vectors, value, vector);
+    return vector;
+}
+
+/* Lanes of `sources`: for each lane which source and which of its lanes, or NO_LANE. Two sources at
+ * a time are shuffled to where they belong, then these. */
+static LLVMValueRef gather_lanes(const struct sp_wg_lanes *l, LLVMValueRef *sources,
+                                 unsigned num_sources, uint32_t *source, uint32_t *lane)
+{
+    LLVMValueRef mask[MOST_LANES];
+    while (num_sources) {
+        unsigned halved = 0;
+        for (unsigned s = 0; s < num_sources; s += 2) {
+            bool moves = s + 1 < num_sources;
+            for (uint32_t i = 0; i < l->count; i++) {
+                bool mine = lane[i] != NO_LANE && source[i] / 2 == s / 2;
+                uint32_t number = mine ? lane[i] + (source[i] % 2) * l->count : 0;
+                mask[i] = mine ? lane_number(l, number) : LLVMGetPoison(l->i32);
+                moves |= mine && number != i;
+            }
+            LLVMValueRef other =
+                s + 1 < num_sources ? sources[s + 1] : LLVMGetPoison(LLVMTypeOf(sources[s]));
+            sources[halved++] = moves ? LLVMBuildShuffleVector(l->at, sources[s], other,
+                                                               LLVMConstVector(mask, l->count), "")
+                                      : sources[s];
+        }
+        for (uint32_t i = 0; i < l->count; i++) {
+            source[i] /= 2;
+            lane[i] = lane[i] == NO_LANE ? NO_LANE : i;
+        }
+        if (halved == 1)
+            break;
+        num_sources = halved;
+    }
+    return sources[0];
+}
+
+/* `changed` in active lanes, `before` in others. */
+static LLVMValueRef blend(const struct sp_wg_lanes *l, LLVMValueRef changed, LLVMValueRef before)
+{
+    LLVMValueRef mask[MOST_LANES];
+    if (l->all_active || !before)
+        return changed;
+    for (uint32_t lane = 0; lane < l->count; lane++)
+        mask[lane] = lane_number(l, l->active[lane] ? lane : l->count + lane);
+    return LLVMBuildShuffleVector(l->at, changed, before, LLVMConstVector(mask, l->count), "");
+}
+
+static LLVMValueRef mask_vector(const struct sp_wg_lanes *l)
+{
+    LLVMTypeRef i1 = LLVMInt1TypeInContext(LLVMGetTypeContext(l->i8));
+    LLVMValueRef bits[MOST_LANES];
+    for (uint32_t lane = 0; lane < l->count; lane++)
+        bits[lane] = LLVMConstInt(i1, l->active[lane], false);
+    return LLVMConstVector(bits, l->count);
+}
+
+/* --- Accesses -------------------------------------------------------------------------------- */
+
+static LLVMValueRef moved(const struct sp_wg_lanes *l, LLVMValueRef address, int64_t bytes)
+{
+    LLVMValueRef distance = LLVMConstInt(l->i64, (uint64_t)bytes, true);
+    return bytes ? LLVMBuildGEP2(l->at, l->i8, address, &distance, 1, "") : address;
+}
+
+static const struct sp_wg_shape *shape_of_pointer(const struct sp_wg_lanes *l, LLVMValueRef pointer)
+{
+    return sp_wg_shape(&l->shapes, pointer);
+}
+
+/* Whether in all chunks of the piece `b` is as far from `a`; then how far, for the leading lane. */
+static bool are_together(const struct sp_wg_lanes *l, LLVMValueRef a, LLVMValueRef b,
+                         int64_t *distance)
+{
+    const struct sp_wg_shape *of_a = shape_of_pointer(l, a), *of_b = shape_of_pointer(l, b);
+    for (uint64_t chunk = l->first; chunk < l->end; chunk++) {
+        int64_t bytes;
+        if (!of_a || !of_b || !sp_wg_distance(of_a, of_b, chunk * l->count + l->lead, &bytes) ||
+            (chunk > l->first && bytes != *distance))
+            return false;
+        *distance = bytes;
+    }
+    return true;
+}
+
+/* The first access of the block that `access` is a constant distance from: its address is known
+ * where any of them stands. Widens [*low, *high] to all that these access, in bytes from it. */
+static void find_place(const struct sp_wg_lanes *l, LLVMValueRef access, struct place *place,
+                       int64_t *low, int64_t *high)
+{
+    LLVMValueRef mine, other;
+    LLVMValueRef leader = NULL;
+    sp_wg_is_access(l->plan, access, &mine);
+    place->type = accessed_type(access);
+    place->bytes = (uint32_t)LLVMABISizeOfType(l->sizes, place->type);
+    for (LLVMValueRef value = LLVMGetFirstInstruction(block_at(l, l->block)); value;
+         value = LLVMGetNextInstruction(value)) {
+        int64_t distance = 0;
+        if (!sp_wg_is_access(l->plan, value, &other) || accessed_type(value) != place->type ||
+            !are_together(l, leader ? leader : other, leader ? other : mine, &distance))
+            continue;
+        unsigned alignment = LLVMGetAlignment(value);
+        if (!leader) {
+            leader = other;
+            place->pointer = other;
+            place->alignment = place->bytes;
+            for (uint32_t lane = 0; lane < l->count; lane++)
+                place->offset[lane] = distance;
+            distance = 0;
+            *low = INT64_MAX;
+            *high = INT64_MIN;
+        }
+        place->alignment = alignment < place->alignment ? alignment : place->alignment;
+        const uint64_t *by_item = shape_of_pointer(l, other)->by_item + l->first * l->count;
+        for (uint32_t lane = 0; lane < l->count; lane++) {
+            int64_t offset = distance + (int64_t)(by_item[lane] - by_item[l->lead]);
+            if (!l->active[lane])
+                continue;
+            *low = offset < *low ? offset : *low;
+            *high = offset > *high ? offset : *high;
+        }
+    }
+    const uint64_t *by_item = shape_of_pointer(l, mine)->by_item + l->first * l->count;
+    for (uint32_t lane = 0; lane < l->count; lane++)
+        place->offset[lane] += (int64_t)(by_item[lane] - by_item[l->lead]);
+}
+
+static bool is_contiguous(const struct sp_wg_lanes *l, const struct place *place)
+{
+    for (uint32_t lane = 0; lane < l->count; lane++)
+        if (l->active[lane] && place->offset[lane] - place->offset[l->lead] !=
+                                   ((int64_t)lane - l->lead) * place->bytes)
+            return false;
+    return true;
+}
+
+static LLVMValueRef call_intrinsic(const struct sp_wg_lanes *l, const char *name,
+                                   LLVMTypeRef *types, size_t num_types, LLVMValueRef *operands,
+                                   unsigned count)
+{
+    LLVMModuleRef module = LLVMGetGlobalParent(l->maker->function);
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMValueRef function = LLVMGetIntrinsicDeclaration(module, id, types, num_types);
+    return LLVMBuildCall2(l->at, LLVMGlobalGetValueType(function), function, operands, count, "");
+}
+
+/* The address of lane 0 where all are in a row. */
+static LLVMValueRef row_address(const struct sp_wg_lanes *l, const struct place *place)
+{
+    LLVMValueRef leader = l->maker->operand(l->maker->data, place->pointer);
+    return moved(l, leader, place->offset[l->lead] - (int64_t)l->lead * place->bytes);
+}
+
+static LLVMValueRef load_row(const struct sp_wg_lanes *l, LLVMValueRef load,
+                             const struct place *place)
+{
+    LLVMTypeRef type = vector_type(l, place->type);
+    LLVMValueRef address = row_address(l, place);
+    unsigned alignment = LLVMGetAlignment(load);
+    if (!l->all_active) {
+        LLVMTypeRef types[2] = {type, LLVMTypeOf(address)};
+        LLVMValueRef operands[4] = {address, lane_number(l, alignment), mask_vector(l),
+                                    LLVMGetPoison(type)};
+        return call_intrinsic(l, "llvm.masked.load", types, 2, operands, 4);
+    }
+    LLVMValueRef vector = LLVMBuildLoad2(l->at, type, address, "");
+    LLVMSetAlignment(vector, alignment);
+    return vector;
+}
+
+static void store_row(const struct sp_wg_lanes *l, const struct kept *kept)
+{
+    LLVMValueRef address = row_address(l, &kept->place);
+    unsigned alignment = LLVMGetAlignment(kept->store);
+    if (!l->all_active) {
+        LLVMTypeRef types[2] = {LLVMTypeOf(kept->vector), LLVMTypeOf(address)};
+        LLVMValueRef operands[4] = {kept->vector, address, lane_number(l, alignment),
+                                    mask_vector(l)};
+        call_intrinsic(l, "llvm.masked.store", types, 2, operands, 4);
+        return;
+    }
+    LLVMSetAlignment(LLVMBuildStore(l->at, kept->vector, address), alignment);
+}
+
+static LLVMValueRef load_one_by_one(const struct sp_wg_lanes *l, LLVMValueRef load,
+                                    const struct place *place)
+{
+    LLVMValueRef leader = l->maker->operand(l->maker->data, place->pointer);
+    LLVMValueRef vector = LLVMGetPoison(vector_type(l, place->type)), loaded[MOST_LANES];
+    for (uint32_t lane = 0; lane < l->count; lane++) {
+        uint32_t before = 0;
+        if (!l->active[lane])
+            continue;
+        while (!l->active[before] || place->offset[before] != place->offset[lane])
+            before++;
+        if (before == lane) {
+            loaded[lane] =
+                LLVMBuildLoad2(l->at, place->type, moved(l, leader, place->offset[lane]), "");
+            LLVMSetAlignment(loaded[lane], LLVMGetAlignment(load));
+        } else {
+            loaded[lane] = loaded[before];
+        }
+        vector = LLVMBuildInsertElement(l->at, vector, loaded[lane], lane_number(l, lane), "");
+    }
+    return vector;
+}
+
+/* A load from whole vectors of [low, high], by shuffles; NULL where they are too many. */
+static LLVMValueRef load_windows(const struct sp_wg_lanes *l, const struct place *place,
+                                 int64_t low, int64_t high)
+{
+    int64_t width = (int64_t)place->bytes * l->count, last = high + place->bytes - width;
+    int64_t starts[MOST_WINDOWS];
+    LLVMValueRef windows[MOST_WINDOWS];
+    uint32_t source[MOST_LANES], from[MOST_LANES];
+    unsigned count = 0;
+    if (last < low)
+        return NULL;
+    for (uint32_t lane = 0; lane < l->count; lane++) {
+        unsigned w = 0;
+        source[lane] = 0;
+        from[lane] = NO_LANE;
+        if (!l->active[lane])
+            continue;
+        int64_t start = low + (place->offset[lane] - low) / width * width;
+        start = start > last ? last : start;
+        if ((place->offset[lane] - start) % place->bytes)
+            return NULL;
+        while (w < count && starts[w] != start)
+            w++;
+        if (w == MOST_WINDOWS)
+            return NULL;
+        starts[w] = start;
+        count = w == count ? count + 1 : count;
+        source[lane] = w;
+        from[lane] = (uint32_t)((place->offset[lane] - start) / place->bytes);
+    }
+    LLVMValueRef leader = l->maker->operand(l->maker->data, place->pointer);
+    for (unsigned w = 0; w < count; w++) {
+        windows[w] =
+            LLVMBuildLoad2(l->at, vector_type(l, place->type), moved(l, leader, starts[w]), "");
+        LLVMSetAlignment(windows[w], place->alignment);
+    }
+    return gather_lanes(l, windows, count, source, from);
+}
+
+static LLVMValueRef load_lanes(struct sp_wg_lanes *l, LLVMValueRef load)
+{
+    struct place place;
+    int64_t low, high;
+    find_place(l, load, &place, &low, &high);
+    if (is_contiguous(l, &place))
+        return load_row(l, load, &place);
+    LLVMValueRef vector = load_windows(l, &place, low, high);
+    return vector ? vector : load_one_by_one(l, load, &place);
+}
+
+static void store_one_by_one(const struct sp_wg_lanes *l, const struct kept *kept)
+{
+    LLVMValueRef leader = l->maker->operand(l->maker->data, kept->place.pointer);
+    for (uint32_t lane = 0; lane < l->count; lane++) {
+        if (!l->active[lane])
+            continue;
+        LLVMValueRef value = LLVMBuildExtractElement(l->at, kept->vector, lane_number(l, lane), "");
+        LLVMValueRef store =
+            LLVMBuildStore(l->at, value, moved(l, leader, kept->place.offset[lane]));
+        LLVMSetAlignment(store, LLVMGetAlignment(kept->store));
+    }
+}
+
+/* Stores the kept vectors as whole vectors of memory. False where what they write has gaps. */
+static bool store_windows(struct sp_wg_lanes *l)
+{
+    const struct place *place = &l->kept[0].place;
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    uint32_t total = l->num_kept * l->count;
+    struct {
+        uint32_t source, lane;
+    } from[MOST_KEPT * MOST_LANES];
+    for (unsigned k = 0; k < l->num_kept && l->all_active; k++)
+        for (uint32_t lane = 0; lane < l->count; lane++) {
+            int64_t offset = l->kept[k].place.offset[lane];
+            low = offset < low ? offset : low;
+            high = offset > high ? offset : high;
+        }
+    if (!l->all_active || (high - low) / place->bytes + 1 != total)
+        return false;
+    for (uint32_t i = 0; i < total; i++)
+        from[i].lane = NO_LANE;
+    for (unsigned k = 0; k < l->num_kept; k++)
+        for (uint32_t lane = 0; lane < l->count; lane++) {
+            int64_t offset = l->kept[k].place.offset[lane] - low;
+            if (offset % place->bytes)
+                return false;
+            from[offset / place->bytes].source = k;
+            from[offset / place->bytes].lane = lane;
+        }
+    for (uint32_t i = 0; i < total; i++)
+        if (from[i].lane == NO_LANE)
+            return false; /* one is written twice */
+    LLVMValueRef leader = l->maker->operand(l->maker->data, place->pointer);
+    for (unsigned w = 0; w < l->num_kept; w++) {
+        LLVMValueRef sources[MOST_KEPT];
+        uint32_t source[MOST_LANES], lanes[MOST_LANES], number[MOST_KEPT];
+        unsigned count = 0;
+        memset(number, 0xff, sizeof(number));
+        for (uint32_t i = 0; i < l->count; i++) {
+            uint32_t k = from[w * l->count + i].source;
+            if (number[k] == UINT32_MAX) {
+                number[k] = count;
+                sources[count++] = l->kept[k].vector;
+            }
+            source[i] = number[k];
+            lanes[i] = from[w * l->count + i].lane;
+        }
+        LLVMValueRef vector = gather_lanes(l, sources, count, source, lanes);
+        int64_t start = low + (int64_t)w * l->count * place->bytes;
+        LLVMValueRef store = LLVMBuildStore(l->at, vector, moved(l, leader, start));
+        LLVMSetAlignment(store, place->alignment);
+    }
+    return true;
+}
+
+static void store_kept(struct sp_wg_lanes *l)
+{
+    if (l->num_kept && !store_windows(l))
+        for (unsigned k = 0; k < l->num_kept; k++) {
+            if (is_contiguous(l, &l->kept[k].place))
+                store_row(l, &l->kept[k]);
+            else
+                store_one_by_one(l, &l->kept[k]);
+        }
+    l->num_kept = 0;
+}
+
+/* Whether two stores of the block may write the same place, or are not known not to. */
+static bool may_meet(const struct sp_wg_lanes *l, const struct place *a, const struct place *b)
+{
+    if (a->pointer != b->pointer || a->type != b->type)
+        return true;
+    for (uint32_t i = 0; i < l->count; i++)
+        for (uint32_t j = 0; j < l->count; j++) {
+            int64_t distance = a->offset[i] - b->offset[j];
+            if (l->active[i] && l->active[j] && distance < a->bytes &&
+                distance > -(int64_t)a->bytes)
+                return true;
+        }
+    return false;
+}
+
+static void store_lanes(struct sp_wg_lanes *l, LLVMValueRef store)
+{
+    struct kept kept = {.vector = vector_of(l, LLVMGetOperand(store, 0)), .store = store};
+    int64_t low, high;
+    find_place(l, store, &kept.place, &low, &high);
+    for (unsigned k = 0; k < l->num_kept; k++)
+        if (l->num_kept == MOST_KEPT || may_meet(l, &l->kept[k].place, &kept.place))
+            store_kept(l);
+    l->kept[l->num_kept++] = kept;
+}
+
+/* --- Instructions ---------------------------------------------------------------------------- */
+
+static LLVMValueRef vector_call(struct sp_wg_lanes *l, LLVMValueRef call)
+{
+    LLVMValueRef operands[3];
+    LLVMTypeRef type = vector_type(l, LLVMTypeOf(call));
+    unsigned count = LLVMGetNumArgOperands(call);
+    for (unsigned i = 0; i < count; i++)
+        operands[i] = vector_of(l, LLVMGetOperand(call, i));
+    unsigned id = LLVMGetIntrinsicID(LLVMGetCalledValue(call));
+    LLVMValueRef function =
+        LLVMGetIntrinsicDeclaration(LLVMGetGlobalParent(l->maker->function), id, &type, 1);
+    return LLVMBuildCall2(l->at, LLVMGlobalGetValueType(function), function, operands, count, "");
+}
+
+/* A condition that is the same for the chunk stays one. */
+static LLVMValueRef vector_select(struct sp_wg_lanes *l, LLVMValueRef select)
+{
+    LLVMValueRef condition = LLVMGetOperand(select, 0);
+    const struct sp_wg_shape *shape = sp_wg_shape(&l->shapes, condition);
+    bool one = (!shape || shape->kind != SP_WG_DIFFERENT) && sp_wg_is_same(&l->shapes, condition);
+    condition = one ? l->maker->operand(l->maker->data, condition) : vector_of(l, condition);
+    return LLVMBuildSelect(l->at, condition, vector_of(l, LLVMGetOperand(select, 1)),
+                           vector_of(l, LLVMGetOperand(select, 2)), "");
+}
+
+static LLVMValueRef vector_operation(struct sp_wg_lanes *l, LLVMValueRef value)
+{
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    if (opcode == LLVMCall)
+        return vector_call(l, value);
+    if (opcode == LLVMSelect)
+        return vector_select(l, value);
+    LLVMValueRef a = vector_of(l, LLVMGetOperand(value, 0));
+    if (opcode == LLVMFNeg)
+        return LLVMBuildFNeg(l->at, a, "");
+    if (opcode == LLVMFreeze)
+        return LLVMBuildFreeze(l->at, a, "");
+    if (LLVMIsACastInst(value))
+        return LLVMBuildCast(l->at, opcode, a, vector_type(l, LLVMTypeOf(value)), "");
+    LLVMValueRef b = vector_of(l, LLVMGetOperand(value, 1));
+    if (opcode == LLVMICmp)
+        return LLVMBuildICmp(l->at, LLVMGetICmpPredicate(value), a, b, "");
+    if (opcode == LLVMFCmp)
+        return LLVMBuildFCmp(l->at, LLVMGetFCmpPredicate(value), a, b, "");
+    return LLVMBuildBinOp(l->at, opcode, a, b, "");
+}
+
+static void emit_slot_access(struct sp_wg_lanes *l, LLVMValueRef value, LLVMValueRef slot)
+{
+    uint32_t v = sp_wg_variable_index(l->plan, slot);
+    if (l->plan->variables[v].kind == SP_WG_SHARED) {
+        l->maker->copy(l->maker->data, value);
+    } else if (LLVMIsAStoreInst(value)) {
+        l->slots[v] = blend(l, vector_of(l, LLVMGetOperand(value, 0)), l->slots[v]);
+    } else {
+        LLVMTypeRef type = vector_type(l, LLVMTypeOf(value));
+        sp_map_set(&l->vectors, value, l->slots[v] ? l->slots[v] : LLVMGetPoison(type));
+    }
+}
+
+static void emit_instruction(struct sp_wg_lanes *l, LLVMValueRef value)
+{
+    const struct sp_wg_shape *shape = sp_wg_shape(&l->shapes, value);
+    bool load = LLVMIsALoadInst(value), store = LLVMIsAStoreInst(value);
+    LLVMValueRef pointer;
+    if ((load || store) && !sp_wg_is_access(l->plan, value, &pointer)) {
+        emit_slot_access(l, value, pointer);
+        return;
+    }
+    if (store) {
+        store_lanes(l, value);
+        return;
+    }
+    if (load)
+        store_kept(l);
+    if (shape->kind != SP_WG_DIFFERENT) {
+        l->maker->copy(l->maker->data, value);
+        return;
+    }
+    LLVMValueRef vector = load ? load_lanes(l, value) : vector_operation(l, value);
+    if (LLVMIsAInstruction(vector) && LLVMCanValueUseFastMathFlags(vector) &&
+        LLVMCanValueUseFastMathFlags(value))
+        LLVMSetFastMathFlags(vector, LLVMGetFastMathFlags(value));
+    sp_map_set(&l->vectors, value, vector);
+}
+
+static void emit_block(struct sp_wg_lanes *l, uint32_t block, LLVMValueRef x)
+{
+    const bool *active = l->shapes.active[block] + l->first * l->count;
+    l->block = block;
+    l->lead = first_active(l, block, l->first);
+    if (l->lead == NO_LANE)
+        return;
+    l->all_active = true;
+    for (uint32_t lane = 0; lane < l->count; lane++) {
+        l->active[lane] = active[lane];
+        l->all_active &= active[lane];
+    }
+    sp_map_clear(&l->vectors);
+    LLVMValueRef lead = LLVMConstInt(l->i64, l->lead, false);
+    l->maker->begin_item(l->maker->data, LLVMBuildAdd(l->at, x, lead, ""));
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(block_at(l, block));
+    for (LLVMValueRef value = LLVMGetFirstInstruction(block_at(l, block)); value != end;
+         value = LLVMGetNextInstruction(value))
+        if (!LLVMIsAAllocaInst(value) && !sp_ir_calls(value, SP_BARRIER_NAME))
+            emit_instruction(l, value);
+    store_kept(l);
+}
+
+/* Loads, or stores, the CONTEXT variables of a chunk. */
+static void emit_context(struct sp_wg_lanes *l, LLVMValueRef x, bool store)
+{
+    l->maker->begin_item(l->maker->data, x);
+    for (uint32_t v = 0; v < l->plan->num_variables; v++) {
+        const struct sp_wg_variable *variable = &l->plan->variables[v];
+        bool wanted = store ? sp_wg_is_stored(l->region, v) : sp_wg_is_loaded(l->region, v);
+        LLVMTypeRef held, type = vector_type(l, variable->type);
+        if (variable->kind != SP_WG_CONTEXT || !wanted || (store && !l->slots[v]))
+            continue;
+        LLVMValueRef address = l->maker->element(l->maker->data, v, &held), access;
+        unsigned alignment = LLVMABIAlignmentOfType(l->sizes, held);
+        held = vector_type(l, held);
+        if (store) {
+            LLVMValueRef value = l->slots[v];
+            if (held != type)
+                value = LLVMBuildZExt(l->at, value, held, "");
+            access = LLVMBuildStore(l->at, value, address);
+        } else {
+            access = LLVMBuildLoad2(l->at, held, address, "");
+            l->slots[v] = held == type ? access : LLVMBuildTrunc(l->at, access, type, "");
+        }
+        LLVMSetAlignment(access, alignment);
+    }
+}
+
+static void emit_chunk(struct sp_wg_lanes *l, LLVMValueRef x)
+{
+    memset(l->slots, 0, l->plan->num_variables * sizeof(LLVMValueRef));
+    l->maker->begin_chunk(l->maker->data, x);
+    emit_context(l, x, false);
+    for (uint32_t b = 0; b < l->region->num_blocks; b++)
+        emit_block(l, b, x);
+    emit_context(l, x, true);
+}
+
+static void emit_piece(struct sp_wg_lanes *l)
+{
+    LLVMValueRef x = LLVMConstInt(l->i64, l->first * l->count, false);
+    if (l->end == l->first + 1) {
+        emit_chunk(l, x);
+        return;
+    }
+    LLVMContextRef context = LLVMGetTypeContext(l->i8);
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->at);
+    LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(context, l->maker->function, "lanes");
+    LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(context, l->maker->function, "after");
+    LLVMBuildBr(l->at, body);
+    LLVMPositionBuilderAtEnd(l->at, body);
+    LLVMValueRef counter = LLVMBuildPhi(l->at, l->i64, "");
+    LLVMAddIncoming(counter, &x, &before, 1);
+    emit_chunk(l, counter);
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->at);
+    LLVMValueRef next = LLVMBuildAdd(l->at, counter, LLVMConstInt(l->i64, l->count, false), "");
+    LLVMSetNUW(next, true);
+    LLVMSetNSW(next, true);
+    LLVMAddIncoming(counter, &next, &latch, 1);
+    LLVMValueRef more =
+        LLVMBuildICmp(l->at, LLVMIntULT, next, LLVMConstInt(l->i64, l->end * l->count, false), "");
+    sp_wg_mark_plain_loop(context, LLVMBuildCondBr(l->at, more, body, after));
+    LLVMPositionBuilderAtEnd(l->at, after);
+}
+
+/* Whether vectors hold all variables of the region, and work-items all go on to one place. */
+static bool suits(const struct sp_wg_plan *plan, const struct sp_wg_region *region)
+{
+    if (region->masked || region->counts || sp_bits_count(&region->exits) != 1)
+        return false;
+    for (uint32_t v = 0; v < plan->num_variables; v++) {
+        const struct sp_wg_variable *variable = &plan->variables[v];
+        LLVMTypeKind kind = LLVMGetTypeKind(variable->type);
+        if (variable->kind != SP_WG_SHARED && variable->kind != SP_WG_ARRAY &&
+            sp_bits_has(&region->touched, v) && kind != LLVMIntegerTypeKind &&
+            kind != LLVMFloatTypeKind && kind != LLVMDoubleTypeKind && kind != LLVMHalfTypeKind)
+            return false;
+    }
+    return true;
+}
+
+struct sp_wg_lanes *sp_wg_lanes_create(const struct sp_wg_plan *plan,
+                                       const struct sp_wg_region *region,
+                                       const uint64_t local_size[3], uint32_t vector_bits)
+{
+    LLVMTargetDataRef sizes =
+        LLVMGetModuleDataLayout(LLVMGetGlobalParent(plan->analysis.graph.function));
+    uint32_t count =
+        suits(plan, region) ? choose_lanes(plan, region, sizes, local_size[0], vector_bits) : 0;
+    if (!count)
+        return NULL;
+    LLVMContextRef context = LLVMGetTypeContext(LLVMTypeOf(plan->analysis.graph.function));
+    struct sp_wg_lanes *l = sp_cc_allocate(sizeof(*l));
+    *l = (struct sp_wg_lanes){
+        .plan = plan,
+        .region = region,
+        .i8 = LLVMInt8TypeInContext(context),
+        .i32 = LLVMInt32TypeInContext(context),
+        .i64 = LLVMInt64TypeInContext(context),
+        .sizes = sizes,
+        .count = count,
+    };
+    unsigned pieces = 0;
+    bool wanted = sp_wg_shapes_init(&l->shapes, plan, region, local_size, count) && pays(l);
+    for (uint64_t at = 0; wanted && at < local_size[0] / count; at = end_of_piece(l, at))
+        pieces++;
+    if (wanted && pieces <= MOST_PIECES)
+        return l;
+    sp_wg_lanes_destroy(l);
+    return NULL;
+}
+
+void sp_wg_lanes_destroy(struct sp_wg_lanes *l)
+{
+    if (!l)
+        return;
+    sp_map_finish(&l->vectors);
+    sp_wg_shapes_finish(&l->shapes);
+    free(l);
+}
+
+void sp_wg_lanes_emit(struct sp_wg_lanes *l, const struct sp_wg_lanes_maker *maker)
+{
+    l->maker = maker;
+    l->at = maker->at;
+    l->slots = sp_cc_allocate(l->plan->num_variables * sizeof(LLVMValueRef));
+    for (l->first = 0; l->first < l->shapes.local_size[0] / l->count; l->first = l->end) {
+        l->end = end_of_piece(l, l->first);
+        emit_piece(l);
+    }
+    free(l->slots);
+}
