@@ -458,6 +458,26 @@ static struct statement *collective(struct generator *g)
     return s;
 }
 
+static struct statement *partners(struct generator *g)
+{
+    static const unsigned bits[] = {32, 32, 64, 8};
+    struct statement *s = new_statement(g, PARTNERS);
+    int v = pick_variable(g, scalar_int, WANT_PLAIN);
+    if (v < 0) {
+        s->kind = BARRIER;
+        return s;
+    }
+    s->which = (unsigned)v;
+    s->bits = bits[below(g, 4)];
+    s->kids[0] = make(g, scalar_int, false, 2);
+    s->num_steps = 1 + below(g, MAX_STEPS);
+    for (unsigned i = 0; i < s->num_steps; i++) {
+        s->steps[i].what = (enum step)below(g, NUM_STEPS);
+        s->steps[i].distance = below(g, 10);
+    }
+    return s;
+}
+
 static struct statement *branch(struct generator *g, const struct scope *scope)
 {
     struct statement *s = new_statement(g, BRANCH);
@@ -512,8 +532,8 @@ static struct statement *loop(struct generator *g, const struct scope *scope)
 /* Work-items begin at their ids and go on in equal steps, as over an array or a tile. */
 static struct statement *stride(struct generator *g, const struct scope *scope)
 {
-    static const unsigned starts[] = {ID_LINEAR_LOCAL, ID_LOCAL_0, ID_LOCAL_0, ID_LOCAL_1,
-                                      ID_LINEAR_GLOBAL, ID_GLOBAL_0};
+    static const unsigned starts[] = {ID_LINEAR_LOCAL, ID_LOCAL_0,       ID_LOCAL_0,
+                                      ID_LOCAL_1,      ID_LINEAR_GLOBAL, ID_GLOBAL_0};
     static const unsigned steps[] = {ID_ITEMS,
                                      ID_LOCAL_SIZE_0,
                                      ID_GLOBAL_SIZE_0,
@@ -619,8 +639,10 @@ static struct statement *statement(struct generator *g, const struct scope *scop
         return exchange(g, scope);
     if (what < 66 && scope->together)
         return count_phase(g, scope);
-    if (what < 70 && scope->together)
+    if (what < 69 && scope->together)
         return collective(g);
+    if (what < 74 && scope->together)
+        return partners(g);
     if (what < 80)
         return branch(g, scope);
     if (what < 84)
@@ -715,6 +737,11 @@ void kernel_generate(struct kernel *kernel, uint64_t seed)
     add_shapes(&g);
     /* First what all do together, then what each may leave at any point. */
     struct statement *first = chance(&g, 75) ? list(&g, &scope, 1 + below(&g, 5)) : NULL;
+    if (chance(&g, 30)) {
+        struct statement *rest = first;
+        first = partners(&g);
+        first->next = rest;
+    }
     struct statement **end = &first;
     while (*end)
         end = &(*end)->next;

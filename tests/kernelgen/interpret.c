@@ -39,6 +39,7 @@ static struct {
     bool too_long;
     struct item item[MAX_ITEMS];
     int32_t shared[SHARED_ARRAYS][MAX_ITEMS];
+    uint64_t pairs[3][2 * MAX_ITEMS]; /* of 8, 32 and 64 bits */
     uint32_t counts[COUNT_ARRAYS][COUNTS];
     int64_t operands[MAX_ITEMS];
     ucontext_t scheduler;
@@ -356,8 +357,8 @@ static enum status loop(struct item *item, const struct statement *s)
 
 static enum status stride(struct item *item, const struct statement *s)
 {
-    int64_t step = s->step >= STRIDE_CONSTANT ? (int64_t)s->step - STRIDE_CONSTANT
-                                              : identity(item, s->step);
+    int64_t step =
+        s->step >= STRIDE_CONSTANT ? (int64_t)s->step - STRIDE_CONSTANT : identity(item, s->step);
     for (*counter(item, s) = identity(item, s->start);; *counter(item, s) += step) {
         int64_t bound = (scalar(item, s->kids[0]) & STRIDE_TURNS) * step +
                         (scalar(item, s->kids[1]) & s->other) + s->inclusive;
@@ -409,6 +410,89 @@ static enum status exchange(struct item *item, const struct statement *s)
     now.shared[s->which][item->linear] = (int32_t)scalar(item, s->kids[0]);
     wait_for_others();
     return run_list(item, s->bodies[0]);
+}
+
+static uint64_t *pair(unsigned bits, uint64_t at)
+{
+    return &now.pairs[bits == 8 ? 0 : bits == 32 ? 1 : 2][at];
+}
+
+/* Elements are whole numbers of 64 bits here, cut to their width when they are written. */
+static void put_pair(const struct statement *s, uint64_t at, uint64_t value)
+{
+    *pair(s->bits, at) = s->bits == 64 ? value : value & ((UINT64_C(1) << s->bits) - 1);
+}
+
+static void take_step(const struct statement *s, unsigned step, uint64_t p)
+{
+    uint64_t distance = UINT64_C(1) << s->steps[step].distance, items = now.items;
+    uint64_t i = 2 * p - (p & (distance - 1)), a, b;
+    switch (s->steps[step].what) {
+    case STEP_SORT:
+    case STEP_BUTTERFLY:
+    case STEP_DIVIDED:
+        if (i + distance >= 2 * items)
+            return;
+        a = *pair(s->bits, i);
+        b = *pair(s->bits, i + distance);
+        if (s->steps[step].what == STEP_SORT) {
+            bool rises = i & (4 * distance);
+            put_pair(s, i, (a < b) == rises ? a : b);
+            put_pair(s, i + distance, (a < b) == rises ? b : a);
+        } else {
+            put_pair(s, i, a + b);
+            put_pair(s, i + distance, a - b);
+        }
+        return;
+    case STEP_SIDE:
+        a = *pair(s->bits, 2 * p);
+        b = *pair(s->bits, 2 * p + 1);
+        put_pair(s, 2 * p, a ^ b);
+        put_pair(s, 2 * p + 1, a + b * 3);
+        return;
+    case STEP_LEFT:
+        a = p >= distance ? *pair(s->bits, p - distance) : 0;
+        wait_for_others();
+        put_pair(s, p, *pair(s->bits, p) + a);
+        return;
+    case STEP_HALF:
+        if (p < distance && p + distance < 2 * items)
+            put_pair(s, p, *pair(s->bits, p) + *pair(s->bits, p + distance));
+        return;
+    case STEP_BIT:
+        if (p & distance)
+            put_pair(s, p, *pair(s->bits, p) * 3 + 1);
+        else if (p % 3 == 1)
+            put_pair(s, p + items, *pair(s->bits, p + items) ^ p);
+        return;
+    case STEP_REVERSE:
+        a = *pair(s->bits, items - 1 - p);
+        wait_for_others();
+        put_pair(s, p, a);
+        return;
+    case STEP_CROSS:
+    case NUM_STEPS:
+        i = p ^ distance;
+        a = *pair(s->bits, i < 2 * items ? i : p);
+        wait_for_others();
+        put_pair(s, p, a);
+        return;
+    }
+}
+
+static void partners(struct item *item, const struct statement *s)
+{
+    uint64_t p = item->linear;
+    wait_for_others();
+    put_pair(s, p, (uint64_t)scalar(item, s->kids[0]));
+    put_pair(s, p + now.items, p * 7);
+    for (unsigned step = 0; step < s->num_steps; step++) {
+        wait_for_others();
+        take_step(s, step, p);
+    }
+    wait_for_others();
+    uint64_t sum = *pair(s->bits, p) + *pair(s->bits, p + now.items) * 31;
+    place_of(item, s->which, NULL)->lane[0] = (int32_t)sum;
 }
 
 static enum status count_phase(struct item *item, const struct statement *s)
@@ -475,6 +559,9 @@ static enum status run_statement(struct item *item, const struct statement *s)
         return GO_ON;
     case EXCHANGE:
         return exchange(item, s);
+    case PARTNERS:
+        partners(item, s);
+        return GO_ON;
     case COUNT:
         return count_phase(item, s);
     case COUNT_ONE:

@@ -17,6 +17,7 @@
 
 #define MAX_LANES 16u
 #define MAX_ITEMS 1024u /* of a work-group */
+#define MAX_STEPS 4u    /* of PARTNERS */
 #define INPUTS 512u     /* ints; the second half are all 1: alike, which no compiler can know */
 #define SHARED_ARRAYS 2u
 #define COUNT_ARRAYS 2u
@@ -126,6 +127,7 @@ enum kind {
     COPY,      /* first structure = second, or the other way where which is 1 */
     BARRIER,   /* which: the fences */
     EXCHANGE,  /* local array which: written by all; body 0 reads it */
+    PARTNERS,  /* all write two elements each, take steps, and put theirs into variable which */
     COUNT,     /* counts which: set; body 0 may count; body 1 reads */
     COUNT_ONE, /* an atomic operation on counts which, at kid 0, by kid 1 */
     CELL,      /* one on global cell which, by kid 0 */
@@ -142,6 +144,21 @@ enum kind {
     GOTO,     /* label which */
     LABELLED, /* body 0, then label which */
     CYCLE,    /* two entries: kid 0 jumps to body 1; kid 1, kid 2 go back to body 0, body 1 */
+};
+
+/* What work-items do with elements of a local array of twice as many, between two barriers, at a
+ * distance of a power of two. */
+enum step {
+    STEP_SORT,      /* pairs, by a bit of the place: the smaller first, or the larger */
+    STEP_BUTTERFLY, /* sum and difference of pairs */
+    STEP_DIVIDED,   /* the same pairs, found by division */
+    STEP_SIDE,      /* elements side by side */
+    STEP_LEFT,      /* adds what lies to the left, where there is something */
+    STEP_HALF,      /* the lower work-items add what lies above */
+    STEP_BIT,       /* by a bit of the place, and a remainder */
+    STEP_REVERSE,
+    STEP_CROSS, /* takes the element whose number has one other bit */
+    NUM_STEPS,
 };
 
 enum collective {
@@ -168,9 +185,14 @@ struct statement {
     unsigned which, other, falls;
     unsigned start, step; /* of STRIDE: an enum id, and one, or STRIDE_CONSTANT and a number */
     bool inclusive;       /* of STRIDE: the bound, too, is a turn */
-    int lane; /* of ASSIGN; -1: all */
+    int lane;             /* of ASSIGN; -1: all */
     enum commuting commuting;
     enum collective collective;
+    struct {
+        enum step what;
+        unsigned distance; /* its logarithm */
+    } steps[MAX_STEPS];
+    unsigned num_steps, bits; /* of PARTNERS: of an element, 8, 32 or 64 */
     bool dropped;
     bool opened; /* a BRANCH of which only body 0 is left */
 };

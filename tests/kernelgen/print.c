@@ -444,6 +444,100 @@ static void put_exchange(FILE *out, const struct kernel *k, const struct stateme
     put_list(out, k, s->bodies[0], depth);
 }
 
+static void put_step_of(FILE *out, const struct statement *s, unsigned step, unsigned depth)
+{
+    unsigned distance = 1u << s->steps[step].distance, b = s->bits;
+    put_line(out, depth, SYNC);
+    indent(out, depth);
+    switch (s->steps[step].what) {
+    case STEP_SORT:
+    case STEP_BUTTERFLY:
+    case STEP_DIVIDED:
+        if (s->steps[step].what == STEP_DIVIDED)
+            fprintf(out, "i = p / %u * %u + p %% %u;\n", distance, 2 * distance, distance);
+        else
+            fprintf(out, "i = 2 * p - (p & %u);\n", distance - 1);
+        indent(out, depth);
+        fprintf(out, "if (i + %u < 2 * (uint)size) {\n", distance);
+        indent(out, depth + 1);
+        fprintf(out, "a = pairs%u[i], b = pairs%u[i + %u];\n", b, b, distance);
+        indent(out, depth + 1);
+        if (s->steps[step].what == STEP_SORT)
+            fprintf(out,
+                    "pairs%u[i] = i & %u ? min(a, b) : max(a, b), pairs%u[i + %u] = i & %u ? "
+                    "max(a, b) : min(a, b);\n",
+                    b, 4 * distance, b, distance, 4 * distance);
+        else
+            fprintf(out, "pairs%u[i] = a + b, pairs%u[i + %u] = a - b;\n", b, b, distance);
+        put_line(out, depth, "}");
+        break;
+    case STEP_SIDE:
+        fprintf(out,
+                "a = pairs%u[2 * p], b = pairs%u[2 * p + 1], pairs%u[2 * p] = a ^ b, "
+                "pairs%u[2 * p + 1] = a + b * 3;\n",
+                b, b, b, b);
+        break;
+    case STEP_LEFT:
+        fprintf(out, "a = p >= %u ? pairs%u[p - %u] : 0;\n", distance, b, distance);
+        put_line(out, depth, SYNC);
+        indent(out, depth);
+        fprintf(out, "pairs%u[p] += a;\n", b);
+        break;
+    case STEP_HALF:
+        fprintf(out, "if (p < %u && p + %u < 2 * (uint)size)\n", distance, distance);
+        indent(out, depth + 1);
+        fprintf(out, "pairs%u[p] += pairs%u[p + %u];\n", b, b, distance);
+        break;
+    case STEP_BIT:
+        fprintf(out, "if (p & %u)\n", distance);
+        indent(out, depth + 1);
+        fprintf(out, "pairs%u[p] = pairs%u[p] * 3 + 1;\n", b, b);
+        indent(out, depth);
+        fputs("else if (p % 3 == 1)\n", out);
+        indent(out, depth + 1);
+        fprintf(out, "pairs%u[p + size] ^= p;\n", b);
+        break;
+    case STEP_REVERSE:
+        fprintf(out, "a = pairs%u[size - 1 - p];\n", b);
+        put_line(out, depth, SYNC);
+        indent(out, depth);
+        fprintf(out, "pairs%u[p] = a;\n", b);
+        break;
+    case STEP_CROSS:
+    case NUM_STEPS:
+        fprintf(out, "i = p ^ %u, a = pairs%u[i < 2 * (uint)size ? i : p];\n", distance, b);
+        put_line(out, depth, SYNC);
+        indent(out, depth);
+        fprintf(out, "pairs%u[p] = a;\n", b);
+        break;
+    }
+}
+
+static void put_partners(FILE *out, const struct kernel *k, const struct statement *s,
+                         unsigned depth)
+{
+    const char *type = s->bits == 8 ? "uchar" : s->bits == 32 ? "uint" : "ulong";
+    fputs("{\n", out);
+    indent(out, depth + 1);
+    fprintf(out, "uint i, p = lid;\n");
+    indent(out, depth + 1);
+    fprintf(out, "%s a, b;\n", type);
+    put_line(out, depth + 1, SYNC);
+    indent(out, depth + 1);
+    fprintf(out, "pairs%u[p] = ", s->bits);
+    put(out, k, s->kids[0]);
+    fputs(";\n", out);
+    indent(out, depth + 1);
+    fprintf(out, "pairs%u[p + size] = p * 7;\n", s->bits);
+    for (unsigned step = 0; step < s->num_steps; step++)
+        put_step_of(out, s, step, depth + 1);
+    put_line(out, depth + 1, SYNC);
+    indent(out, depth + 1);
+    put_variable(out, k, s->which, NULL);
+    fprintf(out, " = (int)((uint)pairs%u[p] + (uint)pairs%u[p + size] * 31);\n", s->bits, s->bits);
+    put_line(out, depth, "}");
+}
+
 static void put_count(FILE *out, const struct kernel *k, const struct statement *s, unsigned depth)
 {
     bool ones = s->commuting == ANDS || s->commuting == MINS;
@@ -486,6 +580,9 @@ static void put_statement(FILE *out, const struct kernel *k, const struct statem
         break;
     case EXCHANGE:
         put_exchange(out, k, s, depth);
+        break;
+    case PARTNERS:
+        put_partners(out, k, s, depth);
         break;
     case COUNT:
         put_count(out, k, s, depth);
@@ -603,6 +700,10 @@ void print_kernel(FILE *out, const struct kernel *k)
             (unsigned long long)k->seed);
     fprintf(out, "    local int shared1[%u];\n    local uint counts0[16], counts1[16];\n",
             MAX_ITEMS);
+    fprintf(out,
+            "    local uchar pairs8[%u];\n    local uint pairs32[%u];\n"
+            "    local ulong pairs64[%u];\n",
+            2 * MAX_ITEMS, 2 * MAX_ITEMS, 2 * MAX_ITEMS);
     fputs("    const int lid = (int)((get_local_id(2) * get_local_size(1) + get_local_id(1)) * "
           "get_local_size(0) + get_local_id(0));\n"
           "    const int size = (int)(get_local_size(0) * get_local_size(1) * get_local_size(2));\n"

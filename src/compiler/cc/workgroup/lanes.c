@@ -1,6 +1,6 @@
 /* See lanes.h. A chunk is a vector's worth of work-items, consecutive in x. shapes.h knows which
  * way each of them goes, and how far from the first one's address each other's is; chunks that
- * agree in both are one piece: a loop over them, straight inside.
+ * agree in both are one piece: a loop over them, wherever they lie, straight inside.
  *
  *   exchange over distance 4, eight lanes, v[2 * lid - (lid & 3)] and that + 4:
  *     addresses of a chunk    a: 0 1 2 3 8 9 10 11     b: 4 5 6 7 12 13 14 15
@@ -37,7 +37,7 @@
 /* Stores that are kept back together: the parts of 8 elements for each work-item. */
 #define MOST_KEPT 8u
 
-/* Loops over chunks that one region becomes. */
+/* Loops that one region becomes. */
 #define MOST_PIECES 8u
 
 /* Instructions of a region; one with more, as the rounds of a hash, is not what this is for. */
@@ -67,11 +67,13 @@ struct sp_wg_lanes {
     LLVMBuilderRef at;
     LLVMTypeRef i8, i32, i64;
     LLVMTargetDataRef sizes;
-    uint32_t count;          /* lanes */
-    uint64_t first, end;     /* chunks of the current piece */
-    uint32_t block;          /* place in shapes.blocks of the current one */
-    uint32_t lead;           /* its first active lane */
-    bool active[MOST_LANES]; /* in the current block */
+    uint32_t count;             /* lanes */
+    uint8_t *piece_of;          /* by chunk */
+    unsigned num_pieces, piece; /* the current one */
+    uint64_t first;             /* its first chunk */
+    uint32_t block;             /* place in shapes.blocks of the current one */
+    uint32_t lead;              /* its first active lane */
+    bool active[MOST_LANES];    /* in the current block */
     bool all_active;
     struct sp_map vectors; /* instruction to its vector, in the current block */
     LLVMValueRef *slots;   /* by variable: its vector */
@@ -238,12 +240,34 @@ static bool agree(const struct sp_wg_lanes *l, uint64_t a, uint64_t b)
     return true;
 }
 
-static uint64_t end_of_piece(const struct sp_wg_lanes *l, uint64_t first)
+static uint64_t num_chunks(const struct sp_wg_lanes *l)
 {
-    uint64_t end = first + 1;
-    while (end < l->shapes.local_size[0] / l->count && agree(l, first, end))
-        end++;
-    return end;
+    return l->shapes.local_size[0] / l->count;
+}
+
+/* The next chunk of a piece from `chunk` on. */
+static uint64_t next_chunk(const struct sp_wg_lanes *l, unsigned piece, uint64_t chunk)
+{
+    while (chunk < num_chunks(l) && l->piece_of[chunk] != piece)
+        chunk++;
+    return chunk;
+}
+
+/* False where there are too many kinds of chunks. */
+static bool find_pieces(struct sp_wg_lanes *l)
+{
+    l->piece_of = sp_cc_allocate(num_chunks(l));
+    memset(l->piece_of, 0xff, num_chunks(l));
+    for (uint64_t chunk = 0; chunk < num_chunks(l); chunk++) {
+        unsigned piece = 0;
+        while (piece < l->num_pieces && !agree(l, next_chunk(l, piece, 0), chunk))
+            piece++;
+        if (piece == MOST_PIECES)
+            return false;
+        l->piece_of[chunk] = (uint8_t)piece;
+        l->num_pieces = piece == l->num_pieces ? piece + 1 : l->num_pieces;
+    }
+    return true;
 }
 
 /* --- Vectors --------------------------------------------------------------------------------- */
@@ -289,7 +313,8 @@ static bool is_the_same_in_all_chunks(const struct sp_wg_lanes *l, const struct 
 {
     if (shape->num_terms)
         return false;
-    for (uint64_t chunk = l->first; chunk < l->end; chunk++)
+    for (uint64_t chunk = l->first; chunk < num_chunks(l);
+         chunk = next_chunk(l, l->piece, chunk + 1))
         if (shape->by_item[chunk * l->count + l->lead] !=
             shape->by_item[l->first * l->count + l->lead])
             return false;
@@ -388,7 +413,8 @@ static bool are_together(const struct sp_wg_lanes *l, LLVMValueRef a, LLVMValueR
                          int64_t *distance)
 {
     const struct sp_wg_shape *of_a = shape_of_pointer(l, a), *of_b = shape_of_pointer(l, b);
-    for (uint64_t chunk = l->first; chunk < l->end; chunk++) {
+    for (uint64_t chunk = l->first; chunk < num_chunks(l);
+         chunk = next_chunk(l, l->piece, chunk + 1)) {
         int64_t bytes;
         if (!of_a || !of_b || !sp_wg_distance(of_a, of_b, chunk * l->count + l->lead, &bytes) ||
             (chunk > l->first && bytes != *distance))
@@ -820,11 +846,41 @@ static void emit_chunk(struct sp_wg_lanes *l, LLVMValueRef x)
     emit_context(l, x, true);
 }
 
+/* The loop over the chunks of a piece in one row; else over a table of them. */
+struct chunk_loop {
+    uint64_t start, end, step;
+    LLVMValueRef table; /* NULL for a row */
+};
+
+static struct chunk_loop chunks_of(const struct sp_wg_lanes *l)
+{
+    LLVMValueRef *places = sp_cc_allocate(num_chunks(l) * sizeof(LLVMValueRef));
+    unsigned count = 0;
+    uint64_t last = l->first;
+    for (uint64_t chunk = l->first; chunk < num_chunks(l);
+         chunk = next_chunk(l, l->piece, chunk + 1)) {
+        places[count++] = LLVMConstInt(l->i64, chunk * l->count, false);
+        last = chunk;
+    }
+    struct chunk_loop loop = {l->first * l->count, (last + 1) * l->count, l->count, NULL};
+    if (last - l->first + 1 > count) {
+        LLVMTypeRef type = LLVMArrayType2(l->i64, count);
+        loop = (struct chunk_loop){
+            0, count, 1, LLVMAddGlobal(LLVMGetGlobalParent(l->maker->function), type, "")};
+        LLVMSetInitializer(loop.table, LLVMConstArray2(l->i64, places, count));
+        LLVMSetLinkage(loop.table, LLVMPrivateLinkage);
+        LLVMSetGlobalConstant(loop.table, true);
+    }
+    free(places);
+    return loop;
+}
+
 static void emit_piece(struct sp_wg_lanes *l)
 {
-    LLVMValueRef x = LLVMConstInt(l->i64, l->first * l->count, false);
-    if (l->end == l->first + 1) {
-        emit_chunk(l, x);
+    struct chunk_loop loop = chunks_of(l);
+    LLVMValueRef start = LLVMConstInt(l->i64, loop.start, false);
+    if (!loop.table && loop.end - loop.start == loop.step) {
+        emit_chunk(l, start);
         return;
     }
     LLVMContextRef context = LLVMGetTypeContext(l->i8);
@@ -833,16 +889,19 @@ static void emit_piece(struct sp_wg_lanes *l)
     LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(context, l->maker->function, "after");
     LLVMBuildBr(l->at, body);
     LLVMPositionBuilderAtEnd(l->at, body);
-    LLVMValueRef counter = LLVMBuildPhi(l->at, l->i64, "");
-    LLVMAddIncoming(counter, &x, &before, 1);
-    emit_chunk(l, counter);
+    LLVMValueRef counter = LLVMBuildPhi(l->at, l->i64, ""), x = counter;
+    LLVMAddIncoming(counter, &start, &before, 1);
+    if (loop.table)
+        x = LLVMBuildLoad2(l->at, l->i64, LLVMBuildGEP2(l->at, l->i64, loop.table, &counter, 1, ""),
+                           "");
+    emit_chunk(l, x);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->at);
-    LLVMValueRef next = LLVMBuildAdd(l->at, counter, LLVMConstInt(l->i64, l->count, false), "");
+    LLVMValueRef next = LLVMBuildAdd(l->at, counter, LLVMConstInt(l->i64, loop.step, false), "");
     LLVMSetNUW(next, true);
     LLVMSetNSW(next, true);
     LLVMAddIncoming(counter, &next, &latch, 1);
     LLVMValueRef more =
-        LLVMBuildICmp(l->at, LLVMIntULT, next, LLVMConstInt(l->i64, l->end * l->count, false), "");
+        LLVMBuildICmp(l->at, LLVMIntULT, next, LLVMConstInt(l->i64, loop.end, false), "");
     sp_wg_mark_plain_loop(context, LLVMBuildCondBr(l->at, more, body, after));
     LLVMPositionBuilderAtEnd(l->at, after);
 }
@@ -884,11 +943,7 @@ struct sp_wg_lanes *sp_wg_lanes_create(const struct sp_wg_plan *plan,
         .sizes = sizes,
         .count = count,
     };
-    unsigned pieces = 0;
-    bool wanted = sp_wg_shapes_init(&l->shapes, plan, region, local_size, count) && pays(l);
-    for (uint64_t at = 0; wanted && at < local_size[0] / count; at = end_of_piece(l, at))
-        pieces++;
-    if (wanted && pieces <= MOST_PIECES)
+    if (sp_wg_shapes_init(&l->shapes, plan, region, local_size, count) && pays(l) && find_pieces(l))
         return l;
     sp_wg_lanes_destroy(l);
     return NULL;
@@ -900,6 +955,7 @@ void sp_wg_lanes_destroy(struct sp_wg_lanes *l)
         return;
     sp_map_finish(&l->vectors);
     sp_wg_shapes_finish(&l->shapes);
+    free(l->piece_of);
     free(l);
 }
 
@@ -908,8 +964,8 @@ void sp_wg_lanes_emit(struct sp_wg_lanes *l, const struct sp_wg_lanes_maker *mak
     l->maker = maker;
     l->at = maker->at;
     l->slots = sp_cc_allocate(l->plan->num_variables * sizeof(LLVMValueRef));
-    for (l->first = 0; l->first < l->shapes.local_size[0] / l->count; l->first = l->end) {
-        l->end = end_of_piece(l, l->first);
+    for (l->piece = 0; l->piece < l->num_pieces; l->piece++) {
+        l->first = next_chunk(l, l->piece, 0);
         emit_piece(l);
     }
     free(l->slots);

@@ -589,6 +589,8 @@ static struct sp_wg_shape *call(struct walk *walk, LLVMValueRef value)
                         : known[i].kind == ITEM   ? size[d] - 1
                         : known[i].kind == OFFSET ? MODEST_OFFSET - 1
                                                   : UINT64_MAX;
+        if (!most)
+            return constant(walk, 64, 0);
         return new_term(walk, LLVMGetCalledValue(value), 64, most, 0);
     }
     if (!sp_wg_is_elementwise(value)) {
