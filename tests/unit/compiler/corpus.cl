@@ -1034,3 +1034,86 @@ KERNEL(rounds)
     out[GID * 4 + 2] = (int)(d ^ t);
     out[GID * 4 + 3] = (int)(x + y * 5 + z * 7);
 }
+
+/* Partners in local memory, at distances of powers of two. tmp has 1024 ints. */
+KERNEL(pairs_sorted)
+{
+    local uint v[2048];
+    uint l = LID, size = LSIZE;
+    v[l] = (uint)in[GID] * 77;
+    v[l + size] = (uint)in[GID & 31] ^ 21;
+    for (uint d = 256; d > 0; d /= 2) {
+        SYNC;
+        uint i = 2 * l - (l & (d - 1));
+        if (i + d < 2 * size) {
+            uint a = v[i], b = v[i + d];
+            v[i] = (i & (4 * d)) ? min(a, b) : max(a, b);
+            v[i + d] = (i & (4 * d)) ? max(a, b) : min(a, b);
+        }
+    }
+    SYNC;
+    out[GID * 4] = (int)v[l];
+    out[GID * 4 + 1] = (int)v[l + size];
+}
+
+KERNEL(butterflies)
+{
+    local int2 v[2048];
+    local uchar bytes[2048];
+    local long longs[2048];
+    int l = LID, size = LSIZE;
+    v[l] = (int2)(in[GID], l);
+    v[l + size] = (int2)(l * 3, in[GID & 31]);
+    bytes[l] = bytes[l + size] = (uchar)in[GID];
+    longs[l] = longs[l + size] = in[GID] - 50;
+    for (int d = 1; d <= 64; d *= 2) {
+        SYNC;
+        int place = l & (d - 1), i = l / d * d * 2 + l % d;
+        if (i + d < 2 * size) {
+            int2 w = (int2)(in[place], in[place + d]), a = v[i], b = v[i + d];
+            int2 t = (int2)(b.x * w.x - b.y * w.y, b.x * w.y + b.y * w.x);
+            v[i] = a + t;
+            v[i + d] = a - t;
+            uchar x = bytes[i], y = bytes[i + d];
+            bytes[i] = x + y;
+            bytes[i + d] = x - y;
+            long f = longs[i], g = longs[i + d];
+            longs[i] = f > g ? f : g;
+            longs[i + d] = f > g ? g : f;
+        }
+    }
+    SYNC;
+    out[GID * 4] = v[l].x + v[l + size].x * 5;
+    out[GID * 4 + 1] = v[l].y - v[l + size].y * 5;
+    out[GID * 4 + 2] = bytes[l] + bytes[l + size] * 256;
+    out[GID * 4 + 3] = (int)(longs[l] * 3 + longs[l + size]);
+}
+
+/* Work-items part on their place: by a bit, a remainder, a bound; with numbers kept over the meeting. */
+KERNEL(places)
+{
+    local int v[2048];
+    int l = LID, size = LSIZE, kept = l * 5;
+    v[l] = in[GID];
+    v[l + size] = l;
+    SYNC;
+    int t = l >= 5 ? v[l - 5] : (int)n;
+    if (l & 8)
+        kept += v[l ^ 8];
+    else if (l % 3 == 1)
+        kept ^= v[(l ^ 1) < size ? l ^ 1 : l];
+    SYNC;
+    if (l % 5 == 2)
+        v[l] += t;
+    else if (l < 21)
+        v[l + size] = kept + v[l + size] * 3;
+    SYNC;
+    int side = v[2 * l], other = v[2 * l + 1];
+    SYNC;
+    v[2 * size - 1 - l] = side - 2 * other;
+    SYNC;
+    out[GID * 4] = v[l];
+    out[GID * 4 + 1] = v[l + size];
+    out[GID * 4 + 2] = kept;
+    out[GID * 4 + 3] = t;
+}
