@@ -7,6 +7,7 @@
  *
  * Skipped (exit 77) where no device is to be tried. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "../api/check.h"
@@ -180,14 +181,14 @@ struct counter {
     pthread_t thread;
     void *word;
     bool is_wide;
-    volatile bool *is_over;
+    atomic_bool *is_over;
     uint64_t added;
 };
 
 static void *count_on_host(void *argument)
 {
     struct counter *counter = argument;
-    while (!*counter->is_over)
+    while (!atomic_load_explicit(counter->is_over, memory_order_relaxed))
         for (int i = 0; i < 64; i++, counter->added++) {
             if (counter->is_wide)
                 __atomic_fetch_add((uint64_t *)counter->word, 1, __ATOMIC_RELAXED);
@@ -205,7 +206,7 @@ static void count(unsigned first, unsigned end, unsigned threads, bool is_wide, 
     cl_kernel kernel = kernel_named(is_wide ? "count_wide" : "count");
     uint64_t *word = shared(64);
     struct counter counters[HOST_THREADS];
-    volatile bool is_over = false;
+    atomic_bool is_over = false;
     set_pointer(kernel, 0, word);
     set_number(kernel, 1, 1);
     for (unsigned d = first; d < end; d++) /* the first launch takes longer */
