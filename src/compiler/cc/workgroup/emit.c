@@ -384,6 +384,7 @@ static void copy_instruction(struct emitter *e, LLVMValueRef value)
         LLVMInsertIntoBuilder(e->at, copy);
         if (LLVMIsALoadInst(copy) || LLVMIsAStoreInst(copy) || LLVMIsACallInst(copy))
             sp_wg_mark_access(e->context, copy, e->env->access_group);
+        sp_wg_mark_space(e->context, copy);
         bool load = LLVMIsALoadInst(value), store = LLVMIsAStoreInst(value);
         uint32_t unit = load || store ? unit_of(e, LLVMGetOperand(value, load ? 0 : 1)) : 0;
         if (unit)

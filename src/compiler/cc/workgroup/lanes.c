@@ -184,12 +184,12 @@ static bool is_narrowed(const struct sp_wg_lanes *l)
     return branches == narrowing.num_decisions;
 }
 
-/* Vectors are made here for accesses that are close but out of order, and for blocks that only some
- * places run; where all accesses grow evenly, LLVM does it as well. */
+/* Vectors are made here for accesses that are close but out of order, for those that lie at known
+ * distances anywhere, and for blocks that only some places run; where all accesses grow evenly,
+ * LLVM does it as well. */
 static bool pays(const struct sp_wg_lanes *l)
 {
-    unsigned close = 0, scattered = 0;
-    bool parted = false;
+    bool uneven = false, parted = false;
     for (uint32_t b = 0; b < l->region->num_blocks; b++) {
         bool partly = is_partly_active(l, b);
         for (LLVMValueRef value = LLVMGetFirstInstruction(block_at(l, b)); value;
@@ -197,17 +197,11 @@ static bool pays(const struct sp_wg_lanes *l)
             LLVMValueRef pointer;
             if (!sp_wg_is_access(l->plan, value, &pointer) || sp_wg_is_same(&l->shapes, pointer))
                 continue;
-            const struct sp_wg_shape *at = sp_wg_shape(&l->shapes, pointer);
             parted |= partly;
-            if (is_affine(l, b, at))
-                continue;
-            if (is_close(l, b, at, LLVMABISizeOfType(l->sizes, accessed_type(value))))
-                close++;
-            else
-                scattered++;
+            uneven |= !is_affine(l, b, sp_wg_shape(&l->shapes, pointer));
         }
     }
-    return (close || (parted && !is_narrowed(l))) && close >= scattered;
+    return uneven || (parted && !is_narrowed(l));
 }
 
 /* --- Pieces ---------------------------------------------------------------------------------- */
@@ -403,6 +397,14 @@ static LLVMValueRef moved(const struct sp_wg_lanes *l, LLVMValueRef address, int
     return bytes ? LLVMBuildGEP2(l->at, l->i8, address, &distance, 1, "") : address;
 }
 
+/* A load or store of which the alignment is known, as the source's. */
+static LLVMValueRef marked(const struct sp_wg_lanes *l, LLVMValueRef access, unsigned alignment)
+{
+    LLVMSetAlignment(access, alignment);
+    sp_wg_mark_space(LLVMGetTypeContext(l->i8), access);
+    return access;
+}
+
 static const struct sp_wg_shape *shape_of_pointer(const struct sp_wg_lanes *l, LLVMValueRef pointer)
 {
     return sp_wg_shape(&l->shapes, pointer);
@@ -505,8 +507,7 @@ static LLVMValueRef load_row(const struct sp_wg_lanes *l, LLVMValueRef load,
         return call_intrinsic(l, "llvm.masked.load", types, 2, operands, 4);
     }
     LLVMValueRef vector = LLVMBuildLoad2(l->at, type, address, "");
-    LLVMSetAlignment(vector, alignment);
-    return vector;
+    return marked(l, vector, alignment);
 }
 
 static void store_row(const struct sp_wg_lanes *l, const struct kept *kept)
@@ -520,7 +521,7 @@ static void store_row(const struct sp_wg_lanes *l, const struct kept *kept)
         call_intrinsic(l, "llvm.masked.store", types, 2, operands, 4);
         return;
     }
-    LLVMSetAlignment(LLVMBuildStore(l->at, kept->vector, address), alignment);
+    marked(l, LLVMBuildStore(l->at, kept->vector, address), alignment);
 }
 
 static LLVMValueRef load_one_by_one(const struct sp_wg_lanes *l, LLVMValueRef load,
@@ -537,7 +538,7 @@ static LLVMValueRef load_one_by_one(const struct sp_wg_lanes *l, LLVMValueRef lo
         if (before == lane) {
             loaded[lane] =
                 LLVMBuildLoad2(l->at, place->type, moved(l, leader, place->offset[lane]), "");
-            LLVMSetAlignment(loaded[lane], LLVMGetAlignment(load));
+            marked(l, loaded[lane], LLVMGetAlignment(load));
         } else {
             loaded[lane] = loaded[before];
         }
@@ -580,7 +581,7 @@ static LLVMValueRef load_windows(const struct sp_wg_lanes *l, const struct place
     for (unsigned w = 0; w < count; w++) {
         windows[w] =
             LLVMBuildLoad2(l->at, vector_type(l, place->type), moved(l, leader, starts[w]), "");
-        LLVMSetAlignment(windows[w], place->alignment);
+        marked(l, windows[w], place->alignment);
     }
     return gather_lanes(l, windows, count, source, from);
 }
@@ -605,7 +606,7 @@ static void store_one_by_one(const struct sp_wg_lanes *l, const struct kept *kep
         LLVMValueRef value = LLVMBuildExtractElement(l->at, kept->vector, lane_number(l, lane), "");
         LLVMValueRef store =
             LLVMBuildStore(l->at, value, moved(l, leader, kept->place.offset[lane]));
-        LLVMSetAlignment(store, LLVMGetAlignment(kept->store));
+        marked(l, store, LLVMGetAlignment(kept->store));
     }
 }
 
@@ -657,7 +658,7 @@ static bool store_windows(struct sp_wg_lanes *l)
         LLVMValueRef vector = gather_lanes(l, sources, count, source, lanes);
         int64_t start = low + (int64_t)w * l->count * place->bytes;
         LLVMValueRef store = LLVMBuildStore(l->at, vector, moved(l, leader, start));
-        LLVMSetAlignment(store, place->alignment);
+        marked(l, store, place->alignment);
     }
     return true;
 }
@@ -875,35 +876,91 @@ static struct chunk_loop chunks_of(const struct sp_wg_lanes *l)
     return loop;
 }
 
-static void emit_piece(struct sp_wg_lanes *l)
+/* Whether the load's addresses come again every `period` chunks. */
+static bool repeats(const struct sp_wg_lanes *l, const struct sp_wg_shape *at, uint64_t period)
 {
-    struct chunk_loop loop = chunks_of(l);
-    LLVMValueRef start = LLVMConstInt(l->i64, loop.start, false);
-    if (!loop.table && loop.end - loop.start == loop.step) {
-        emit_chunk(l, start);
-        return;
-    }
+    uint64_t distance = period * l->count;
+    for (uint64_t x = distance; x < l->shapes.local_size[0]; x++)
+        if (at->by_item[x] != at->by_item[x - distance])
+            return false;
+    return true;
+}
+
+/* After how many chunks all loads that are made one by one come again: they are then loaded once
+ * for all these chunks. All chunks where that is never. */
+static uint64_t find_period(const struct sp_wg_lanes *l)
+{
+    uint64_t period = 1;
+    for (uint32_t b = 0; b < l->region->num_blocks; b++)
+        for (LLVMValueRef value = LLVMGetFirstInstruction(block_at(l, b)); value;
+             value = LLVMGetNextInstruction(value)) {
+            LLVMValueRef pointer;
+            if (!sp_wg_is_access(l->plan, value, &pointer) || !LLVMIsALoadInst(value) ||
+                sp_wg_is_same(&l->shapes, pointer))
+                continue;
+            const struct sp_wg_shape *at = sp_wg_shape(&l->shapes, pointer);
+            uint64_t bytes = LLVMABISizeOfType(l->sizes, accessed_type(value));
+            while (!is_close(l, b, at, bytes) && period < num_chunks(l) && !repeats(l, at, period))
+                period *= 2;
+        }
+    return num_chunks(l) % period || period == 1 ? num_chunks(l) : period;
+}
+
+struct open_loop {
+    LLVMBasicBlockRef body, after;
+    LLVMValueRef counter;
+};
+
+static struct open_loop begin_loop(const struct sp_wg_lanes *l, uint64_t start)
+{
     LLVMContextRef context = LLVMGetTypeContext(l->i8);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->at);
-    LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(context, l->maker->function, "lanes");
-    LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(context, l->maker->function, "after");
-    LLVMBuildBr(l->at, body);
-    LLVMPositionBuilderAtEnd(l->at, body);
-    LLVMValueRef counter = LLVMBuildPhi(l->at, l->i64, ""), x = counter;
-    LLVMAddIncoming(counter, &start, &before, 1);
-    if (loop.table)
-        x = LLVMBuildLoad2(l->at, l->i64, LLVMBuildGEP2(l->at, l->i64, loop.table, &counter, 1, ""),
-                           "");
-    emit_chunk(l, x);
+    LLVMValueRef first = LLVMConstInt(l->i64, start, false);
+    struct open_loop loop = {LLVMAppendBasicBlockInContext(context, l->maker->function, "lanes"),
+                             LLVMAppendBasicBlockInContext(context, l->maker->function, "after"),
+                             NULL};
+    LLVMBuildBr(l->at, loop.body);
+    LLVMPositionBuilderAtEnd(l->at, loop.body);
+    loop.counter = LLVMBuildPhi(l->at, l->i64, "");
+    LLVMAddIncoming(loop.counter, &first, &before, 1);
+    return loop;
+}
+
+static void end_loop(const struct sp_wg_lanes *l, const struct open_loop *loop, uint64_t step,
+                     uint64_t end)
+{
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->at);
-    LLVMValueRef next = LLVMBuildAdd(l->at, counter, LLVMConstInt(l->i64, loop.step, false), "");
+    LLVMValueRef next = LLVMBuildAdd(l->at, loop->counter, LLVMConstInt(l->i64, step, false), "");
     LLVMSetNUW(next, true);
     LLVMSetNSW(next, true);
-    LLVMAddIncoming(counter, &next, &latch, 1);
+    LLVMAddIncoming(loop->counter, &next, &latch, 1);
     LLVMValueRef more =
-        LLVMBuildICmp(l->at, LLVMIntULT, next, LLVMConstInt(l->i64, loop.end, false), "");
-    sp_wg_mark_plain_loop(context, LLVMBuildCondBr(l->at, more, body, after));
-    LLVMPositionBuilderAtEnd(l->at, after);
+        LLVMBuildICmp(l->at, LLVMIntULT, next, LLVMConstInt(l->i64, end, false), "");
+    sp_wg_mark_plain_loop(LLVMGetTypeContext(l->i8),
+                          LLVMBuildCondBr(l->at, more, loop->body, loop->after));
+    LLVMPositionBuilderAtEnd(l->at, loop->after);
+}
+
+static void emit_piece(struct sp_wg_lanes *l)
+{
+    struct chunk_loop chunks = chunks_of(l);
+    uint64_t period = l->num_pieces == 1 ? find_period(l) : num_chunks(l);
+    if (!chunks.table && chunks.end - chunks.start == chunks.step) {
+        emit_chunk(l, LLVMConstInt(l->i64, chunks.start, false));
+    } else if (period < num_chunks(l)) {
+        struct open_loop outer = begin_loop(l, 0), inner = begin_loop(l, 0);
+        emit_chunk(l, LLVMBuildAdd(l->at, outer.counter, inner.counter, ""));
+        end_loop(l, &inner, period * l->count, l->shapes.local_size[0]);
+        end_loop(l, &outer, l->count, period * l->count);
+    } else {
+        struct open_loop loop = begin_loop(l, chunks.start);
+        LLVMValueRef x = loop.counter;
+        if (chunks.table)
+            x = LLVMBuildLoad2(l->at, l->i64, LLVMBuildGEP2(l->at, l->i64, chunks.table, &x, 1, ""),
+                               "");
+        emit_chunk(l, x);
+        end_loop(l, &loop, chunks.step, chunks.end);
+    }
 }
 
 /* Whether vectors hold all variables of the region, and work-items all go on to one place. */

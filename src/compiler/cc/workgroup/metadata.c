@@ -7,6 +7,7 @@
  * which is also marked as done. */
 #include "compiler/cc/workgroup/metadata.h"
 
+#include "compiler/cc/ir.h"
 #include "compiler/cc/text.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -110,4 +111,26 @@ void sp_wg_mark_rolled_loop(LLVMContextRef context, LLVMValueRef latch)
 {
     LLVMMetadataRef parts[2] = {NULL, flag(context, "llvm.loop.unroll.disable")};
     set_loop(context, latch, parts, 2);
+}
+
+void sp_wg_mark_space(LLVMContextRef context, LLVMValueRef access)
+{
+    bool load = LLVMIsALoadInst(access), store = LLVMIsAStoreInst(access);
+    if (!load && !store)
+        return;
+    unsigned space = LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(access, load ? 0 : 1)));
+    if (space != SP_SPACE_GLOBAL && space != SP_SPACE_CONSTANT && space != SP_SPACE_LOCAL)
+        return;
+    LLVMMetadataRef domain = string_node(context, "samepage"), scopes[2], lists[2];
+    domain = LLVMMDNodeInContext2(context, &domain, 1);
+    for (int local = 0; local < 2; local++) {
+        LLVMMetadataRef parts[2] = {string_node(context, local ? "local" : "global"), domain};
+        scopes[local] = LLVMMDNodeInContext2(context, parts, 2);
+        lists[local] = LLVMMDNodeInContext2(context, &scopes[local], 1);
+    }
+    bool local = space == SP_SPACE_LOCAL;
+    LLVMSetMetadata(access, LLVMGetMDKindIDInContext(context, "alias.scope", 11),
+                    LLVMMetadataAsValue(context, lists[local]));
+    LLVMSetMetadata(access, LLVMGetMDKindIDInContext(context, "noalias", 7),
+                    LLVMMetadataAsValue(context, lists[!local]));
 }
