@@ -19,31 +19,16 @@
 #include "compiler/cc/workgroup/lanes.h"
 
 #include "compiler/cc/text.h"
+#include "compiler/cc/workgroup/chunks.h"
 #include "compiler/cc/workgroup/metadata.h"
-#include "compiler/cc/workgroup/narrow.h"
-#include "compiler/cc/workgroup/shapes.h"
 
-#include <llvm-c/Target.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* 64 lanes of bytes would be more than shuffles pay for; below 4 nothing is gained. */
-#define LEAST_LANES 4u
-#define MOST_LANES 16u
-
-/* A load is at most so many vectors that are shuffled; above, elements are loaded one by one. */
-#define MOST_WINDOWS 4u
 
 /* Stores that are kept back together: the parts of 8 elements for each work-item. */
 #define MOST_KEPT 8u
 
-/* Loops that one region becomes. */
-#define MOST_PIECES 8u
-
-/* Instructions of a region; one with more, as the rounds of a hash, is not what this is for. */
-#define MOST_INSTRUCTIONS 2048u
-
-#define NO_LANE UINT32_MAX
+#define NO_LANE SP_WG_NO_LANE
 
 /* An access of the current piece: for each lane the distance in bytes from `leader`'s first active
  * lane, and that address. */
@@ -51,7 +36,7 @@ struct place {
     LLVMValueRef pointer; /* in the region; whose copy is the leader's address */
     LLVMTypeRef type;
     uint32_t bytes, alignment;
-    int64_t offset[MOST_LANES];
+    int64_t offset[SP_WG_MOST_LANES];
 };
 
 struct kept {
@@ -61,19 +46,14 @@ struct kept {
 
 struct sp_wg_lanes {
     const struct sp_wg_lanes_maker *maker;
-    const struct sp_wg_plan *plan;
-    const struct sp_wg_region *region;
-    struct sp_wg_shapes shapes;
+    struct sp_wg_chunks chunks;
     LLVMBuilderRef at;
     LLVMTypeRef i8, i32, i64;
-    LLVMTargetDataRef sizes;
-    uint32_t count;             /* lanes */
-    uint8_t *piece_of;          /* by chunk */
-    unsigned num_pieces, piece; /* the current one */
-    uint64_t first;             /* its first chunk */
-    uint32_t block;             /* place in shapes.blocks of the current one */
-    uint32_t lead;              /* its first active lane */
-    bool active[MOST_LANES];    /* in the current block */
+    unsigned piece;                /* the current one */
+    uint64_t first;                /* its first chunk */
+    uint32_t block;                /* place in shapes.blocks of the current one */
+    uint32_t lead;                 /* its first active lane */
+    bool active[SP_WG_MOST_LANES]; /* in the current block */
     bool all_active;
     struct sp_map vectors; /* instruction to its vector, in the current block */
     LLVMValueRef *slots;   /* by variable: its vector */
@@ -81,194 +61,11 @@ struct sp_wg_lanes {
     unsigned num_kept;
 };
 
-/* --- Which regions --------------------------------------------------------------------------- */
-
-static LLVMBasicBlockRef block_at(const struct sp_wg_lanes *l, uint32_t place)
-{
-    return l->plan->analysis.graph.blocks[l->shapes.blocks[place]];
-}
-
-static LLVMTypeRef accessed_type(LLVMValueRef access)
-{
-    return LLVMTypeOf(LLVMIsALoadInst(access) ? access : LLVMGetOperand(access, 0));
-}
-
-/* The lanes that suit the largest element which the region accesses, as a divisor of the local
- * size; 0 where there is none. */
-static uint32_t choose_lanes(const struct sp_wg_plan *plan, const struct sp_wg_region *region,
-                             LLVMTargetDataRef sizes, uint64_t items, uint32_t vector_bits)
-{
-    unsigned long long bits = 32;
-    unsigned instructions = 0;
-    for (uint32_t i = 0; i < region->num_blocks; i++)
-        for (LLVMValueRef value =
-                 LLVMGetFirstInstruction(plan->analysis.graph.blocks[region->blocks[i]]);
-             value; value = LLVMGetNextInstruction(value), instructions++) {
-            LLVMValueRef address;
-            if (!sp_wg_is_access(plan, value, &address))
-                continue;
-            unsigned long long size = LLVMSizeOfTypeInBits(sizes, accessed_type(value));
-            bits = size > bits ? size : bits;
-        }
-    uint32_t lanes = (uint32_t)(vector_bits / bits);
-    lanes = lanes > MOST_LANES ? MOST_LANES : lanes < LEAST_LANES ? LEAST_LANES : lanes;
-    while (lanes > LEAST_LANES && items % lanes)
-        lanes /= 2;
-    return items % lanes || instructions > MOST_INSTRUCTIONS ? 0 : lanes;
-}
-
-static uint32_t first_active(const struct sp_wg_lanes *l, uint32_t block, uint64_t chunk)
-{
-    const bool *active = l->shapes.active[block] + chunk * l->count;
-    for (uint32_t lane = 0; lane < l->count; lane++)
-        if (active[lane])
-            return lane;
-    return NO_LANE;
-}
-
-static bool is_partly_active(const struct sp_wg_lanes *l, uint32_t block)
-{
-    const bool *active = l->shapes.active[block];
-    uint64_t items = l->shapes.local_size[0], count = 0;
-    for (uint64_t x = 0; x < items; x++)
-        count += active[x];
-    return count && count < items;
-}
-
-/* Whether LLVM sees the addresses grow by the same from each work-item to the next. */
-static bool is_affine(const struct sp_wg_lanes *l, uint32_t block, const struct sp_wg_shape *at)
-{
-    const bool *active = l->shapes.active[block];
-    uint64_t step = 0;
-    bool known = false;
-    for (uint64_t x = 1; x < l->shapes.local_size[0]; x++) {
-        if (!active[x] || !active[x - 1])
-            continue;
-        if (known && at->by_item[x] - at->by_item[x - 1] != step)
-            return false;
-        step = at->by_item[x] - at->by_item[x - 1];
-        known = true;
-    }
-    return true;
-}
-
-/* Whether in each chunk the elements lie within few vectors. */
-static bool is_close(const struct sp_wg_lanes *l, uint32_t block, const struct sp_wg_shape *at,
-                     uint64_t bytes)
-{
-    for (uint64_t chunk = 0; chunk < l->shapes.local_size[0] / l->count; chunk++) {
-        uint32_t lead = first_active(l, block, chunk);
-        const uint64_t *by_item = at->by_item + chunk * l->count;
-        int64_t low = 0, high = 0;
-        for (uint32_t lane = lead; lane < l->count; lane++) {
-            if (!l->shapes.active[block][chunk * l->count + lane])
-                continue;
-            int64_t distance = (int64_t)(by_item[lane] - by_item[lead]);
-            low = distance < low ? distance : low;
-            high = distance > high ? distance : high;
-        }
-        if ((uint64_t)(high - low) > MOST_WINDOWS * l->count * bytes)
-            return false;
-    }
-    return true;
-}
-
-/* Whether who runs which block is a matter of ranges that narrow.c loops over. */
-static bool is_narrowed(const struct sp_wg_lanes *l)
-{
-    struct sp_wg_narrowing narrowing;
-    uint32_t branches = 0;
-    sp_wg_narrow(l->plan, l->region, l->shapes.local_size, &narrowing);
-    for (uint32_t b = 0; b < l->region->num_blocks; b++)
-        branches += LLVMGetNumSuccessors(LLVMGetBasicBlockTerminator(block_at(l, b))) > 1;
-    return branches == narrowing.num_decisions;
-}
-
-/* Vectors are made here for accesses that are close but out of order, for those that lie at known
- * distances anywhere, and for blocks that only some places run; where all accesses grow evenly,
- * LLVM does it as well. */
-static bool pays(const struct sp_wg_lanes *l)
-{
-    bool uneven = false, parted = false;
-    for (uint32_t b = 0; b < l->region->num_blocks; b++) {
-        bool partly = is_partly_active(l, b);
-        for (LLVMValueRef value = LLVMGetFirstInstruction(block_at(l, b)); value;
-             value = LLVMGetNextInstruction(value)) {
-            LLVMValueRef pointer;
-            if (!sp_wg_is_access(l->plan, value, &pointer) || sp_wg_is_same(&l->shapes, pointer))
-                continue;
-            parted |= partly;
-            uneven |= !is_affine(l, b, sp_wg_shape(&l->shapes, pointer));
-        }
-    }
-    return uneven || (parted && !is_narrowed(l));
-}
-
-/* --- Pieces ---------------------------------------------------------------------------------- */
-
-static bool has_items(const struct sp_wg_shape *shape)
-{
-    return shape && (shape->kind == SP_WG_NUMBER || shape->kind == SP_WG_ADDRESS);
-}
-
-/* Whether the lanes of both chunks go the same ways, and differ from their first by the same. */
-static bool agree(const struct sp_wg_lanes *l, uint64_t a, uint64_t b)
-{
-    for (uint32_t i = 0; i < l->region->num_blocks; i++) {
-        const bool *active = l->shapes.active[i];
-        uint32_t lead = first_active(l, i, a);
-        if (memcmp(active + a * l->count, active + b * l->count, l->count * sizeof(bool)))
-            return false;
-        for (LLVMValueRef value = LLVMGetFirstInstruction(block_at(l, i)); value && lead != NO_LANE;
-             value = LLVMGetNextInstruction(value)) {
-            const struct sp_wg_shape *shape = sp_wg_shape(&l->shapes, value);
-            for (uint32_t lane = lead; has_items(shape) && lane < l->count; lane++) {
-                const uint64_t *of_a = shape->by_item + a * l->count,
-                               *of_b = shape->by_item + b * l->count;
-                uint64_t change = (of_a[lane] - of_a[lead]) - (of_b[lane] - of_b[lead]);
-                if (active[a * l->count + lane] && change << (64 - shape->width))
-                    return false;
-            }
-        }
-    }
-    return true;
-}
-
-static uint64_t num_chunks(const struct sp_wg_lanes *l)
-{
-    return l->shapes.local_size[0] / l->count;
-}
-
-/* The next chunk of a piece from `chunk` on. */
-static uint64_t next_chunk(const struct sp_wg_lanes *l, unsigned piece, uint64_t chunk)
-{
-    while (chunk < num_chunks(l) && l->piece_of[chunk] != piece)
-        chunk++;
-    return chunk;
-}
-
-/* False where there are too many kinds of chunks. */
-static bool find_pieces(struct sp_wg_lanes *l)
-{
-    l->piece_of = sp_cc_allocate(num_chunks(l));
-    memset(l->piece_of, 0xff, num_chunks(l));
-    for (uint64_t chunk = 0; chunk < num_chunks(l); chunk++) {
-        unsigned piece = 0;
-        while (piece < l->num_pieces && !agree(l, next_chunk(l, piece, 0), chunk))
-            piece++;
-        if (piece == MOST_PIECES)
-            return false;
-        l->piece_of[chunk] = (uint8_t)piece;
-        l->num_pieces = piece == l->num_pieces ? piece + 1 : l->num_pieces;
-    }
-    return true;
-}
-
 /* --- Vectors --------------------------------------------------------------------------------- */
 
 static LLVMTypeRef vector_type(const struct sp_wg_lanes *l, LLVMTypeRef type)
 {
-    return LLVMVectorType(type, l->count);
+    return LLVMVectorType(type, l->chunks.count);
 }
 
 static LLVMValueRef lane_number(const struct sp_wg_lanes *l, uint64_t lane)
@@ -278,14 +75,14 @@ static LLVMValueRef lane_number(const struct sp_wg_lanes *l, uint64_t lane)
 
 static LLVMValueRef splat(const struct sp_wg_lanes *l, LLVMValueRef value)
 {
-    LLVMValueRef copies[MOST_LANES];
-    for (uint32_t lane = 0; lane < l->count; lane++)
+    LLVMValueRef copies[SP_WG_MOST_LANES];
+    for (uint32_t lane = 0; lane < l->chunks.count; lane++)
         copies[lane] = LLVMIsConstant(value) ? value : lane_number(l, 0);
     if (LLVMIsConstant(value))
-        return LLVMConstVector(copies, l->count);
+        return LLVMConstVector(copies, l->chunks.count);
     LLVMValueRef none = LLVMGetPoison(vector_type(l, LLVMTypeOf(value)));
     LLVMValueRef one = LLVMBuildInsertElement(l->at, none, value, lane_number(l, 0), "");
-    return LLVMBuildShuffleVector(l->at, one, none, LLVMConstVector(copies, l->count), "");
+    return LLVMBuildShuffleVector(l->at, one, none, LLVMConstVector(copies, l->chunks.count), "");
 }
 
 /* The vector of a number that each lane has in chunk `first`; or of its distance from the leading
@@ -294,12 +91,12 @@ static LLVMValueRef constant_lanes(const struct sp_wg_lanes *l, const struct sp_
                                    uint64_t minus)
 {
     LLVMTypeRef type = LLVMIntTypeInContext(LLVMGetTypeContext(l->i8), shape->width);
-    LLVMValueRef numbers[MOST_LANES];
-    for (uint32_t lane = 0; lane < l->count; lane++) {
-        uint64_t number = shape->by_item[l->first * l->count + lane] - minus;
+    LLVMValueRef numbers[SP_WG_MOST_LANES];
+    for (uint32_t lane = 0; lane < l->chunks.count; lane++) {
+        uint64_t number = shape->by_item[l->first * l->chunks.count + lane] - minus;
         numbers[lane] = LLVMConstInt(type, l->active[lane] ? number : 0, false);
     }
-    return LLVMConstVector(numbers, l->count);
+    return LLVMConstVector(numbers, l->chunks.count);
 }
 
 /* Whether the lanes have the same numbers in all chunks of the piece. */
@@ -307,10 +104,10 @@ static bool is_the_same_in_all_chunks(const struct sp_wg_lanes *l, const struct 
 {
     if (shape->num_terms)
         return false;
-    for (uint64_t chunk = l->first; chunk < num_chunks(l);
-         chunk = next_chunk(l, l->piece, chunk + 1))
-        if (shape->by_item[chunk * l->count + l->lead] !=
-            shape->by_item[l->first * l->count + l->lead])
+    for (uint64_t chunk = l->first; chunk < sp_wg_num_chunks(&l->chunks);
+         chunk = sp_wg_next_chunk(&l->chunks, l->piece, chunk + 1))
+        if (shape->by_item[chunk * l->chunks.count + l->lead] !=
+            shape->by_item[l->first * l->chunks.count + l->lead])
             return false;
     return true;
 }
@@ -321,7 +118,7 @@ static LLVMValueRef vector_of(struct sp_wg_lanes *l, LLVMValueRef value)
     LLVMValueRef vector = sp_map_get(&l->vectors, value);
     if (vector)
         return vector;
-    const struct sp_wg_shape *shape = sp_wg_shape(&l->shapes, value);
+    const struct sp_wg_shape *shape = sp_wg_shape(&l->chunks.shapes, value);
     if (shape && shape->kind == SP_WG_NUMBER && is_the_same_in_all_chunks(l, shape)) {
         vector = constant_lanes(l, shape, 0);
     } else {
@@ -329,7 +126,7 @@ static LLVMValueRef vector_of(struct sp_wg_lanes *l, LLVMValueRef value)
         if (shape && shape->kind == SP_WG_NUMBER)
             vector = LLVMBuildAdd(
                 l->at, vector,
-                constant_lanes(l, shape, shape->by_item[l->first * l->count + l->lead]), "");
+                constant_lanes(l, shape, shape->by_item[l->first * l->chunks.count + l->lead]), "");
     }
     if (shape)
         sp_map_set(&l->vectors, value, vector);
@@ -341,24 +138,25 @@ static LLVMValueRef vector_of(struct sp_wg_lanes *l, LLVMValueRef value)
 static LLVMValueRef gather_lanes(const struct sp_wg_lanes *l, LLVMValueRef *sources,
                                  unsigned num_sources, uint32_t *source, uint32_t *lane)
 {
-    LLVMValueRef mask[MOST_LANES];
+    LLVMValueRef mask[SP_WG_MOST_LANES];
     while (num_sources) {
         unsigned halved = 0;
         for (unsigned s = 0; s < num_sources; s += 2) {
             bool moves = s + 1 < num_sources;
-            for (uint32_t i = 0; i < l->count; i++) {
+            for (uint32_t i = 0; i < l->chunks.count; i++) {
                 bool mine = lane[i] != NO_LANE && source[i] / 2 == s / 2;
-                uint32_t number = mine ? lane[i] + (source[i] % 2) * l->count : 0;
+                uint32_t number = mine ? lane[i] + (source[i] % 2) * l->chunks.count : 0;
                 mask[i] = mine ? lane_number(l, number) : LLVMGetPoison(l->i32);
                 moves |= mine && number != i;
             }
             LLVMValueRef other =
                 s + 1 < num_sources ? sources[s + 1] : LLVMGetPoison(LLVMTypeOf(sources[s]));
-            sources[halved++] = moves ? LLVMBuildShuffleVector(l->at, sources[s], other,
-                                                               LLVMConstVector(mask, l->count), "")
-                                      : sources[s];
+            sources[halved++] =
+                moves ? LLVMBuildShuffleVector(l->at, sources[s], other,
+                                               LLVMConstVector(mask, l->chunks.count), "")
+                      : sources[s];
         }
-        for (uint32_t i = 0; i < l->count; i++) {
+        for (uint32_t i = 0; i < l->chunks.count; i++) {
             source[i] /= 2;
             lane[i] = lane[i] == NO_LANE ? NO_LANE : i;
         }
@@ -372,21 +170,22 @@ static LLVMValueRef gather_lanes(const struct sp_wg_lanes *l, LLVMValueRef *sour
 /* `changed` in active lanes, `before` in others. */
 static LLVMValueRef blend(const struct sp_wg_lanes *l, LLVMValueRef changed, LLVMValueRef before)
 {
-    LLVMValueRef mask[MOST_LANES];
+    LLVMValueRef mask[SP_WG_MOST_LANES];
     if (l->all_active || !before)
         return changed;
-    for (uint32_t lane = 0; lane < l->count; lane++)
-        mask[lane] = lane_number(l, l->active[lane] ? lane : l->count + lane);
-    return LLVMBuildShuffleVector(l->at, changed, before, LLVMConstVector(mask, l->count), "");
+    for (uint32_t lane = 0; lane < l->chunks.count; lane++)
+        mask[lane] = lane_number(l, l->active[lane] ? lane : l->chunks.count + lane);
+    return LLVMBuildShuffleVector(l->at, changed, before, LLVMConstVector(mask, l->chunks.count),
+                                  "");
 }
 
 static LLVMValueRef mask_vector(const struct sp_wg_lanes *l)
 {
     LLVMTypeRef i1 = LLVMInt1TypeInContext(LLVMGetTypeContext(l->i8));
-    LLVMValueRef bits[MOST_LANES];
-    for (uint32_t lane = 0; lane < l->count; lane++)
+    LLVMValueRef bits[SP_WG_MOST_LANES];
+    for (uint32_t lane = 0; lane < l->chunks.count; lane++)
         bits[lane] = LLVMConstInt(i1, l->active[lane], false);
-    return LLVMConstVector(bits, l->count);
+    return LLVMConstVector(bits, l->chunks.count);
 }
 
 /* --- Accesses -------------------------------------------------------------------------------- */
@@ -407,7 +206,7 @@ static LLVMValueRef marked(const struct sp_wg_lanes *l, LLVMValueRef access, uns
 
 static const struct sp_wg_shape *shape_of_pointer(const struct sp_wg_lanes *l, LLVMValueRef pointer)
 {
-    return sp_wg_shape(&l->shapes, pointer);
+    return sp_wg_shape(&l->chunks.shapes, pointer);
 }
 
 /* Whether in all chunks of the piece `b` is as far from `a`; then how far, for the leading lane. */
@@ -415,10 +214,11 @@ static bool are_together(const struct sp_wg_lanes *l, LLVMValueRef a, LLVMValueR
                          int64_t *distance)
 {
     const struct sp_wg_shape *of_a = shape_of_pointer(l, a), *of_b = shape_of_pointer(l, b);
-    for (uint64_t chunk = l->first; chunk < num_chunks(l);
-         chunk = next_chunk(l, l->piece, chunk + 1)) {
+    for (uint64_t chunk = l->first; chunk < sp_wg_num_chunks(&l->chunks);
+         chunk = sp_wg_next_chunk(&l->chunks, l->piece, chunk + 1)) {
         int64_t bytes;
-        if (!of_a || !of_b || !sp_wg_distance(of_a, of_b, chunk * l->count + l->lead, &bytes) ||
+        if (!of_a || !of_b ||
+            !sp_wg_distance(of_a, of_b, chunk * l->chunks.count + l->lead, &bytes) ||
             (chunk > l->first && bytes != *distance))
             return false;
         *distance = bytes;
@@ -433,13 +233,14 @@ static void find_place(const struct sp_wg_lanes *l, LLVMValueRef access, struct 
 {
     LLVMValueRef mine, other;
     LLVMValueRef leader = NULL;
-    sp_wg_is_access(l->plan, access, &mine);
-    place->type = accessed_type(access);
-    place->bytes = (uint32_t)LLVMABISizeOfType(l->sizes, place->type);
-    for (LLVMValueRef value = LLVMGetFirstInstruction(block_at(l, l->block)); value;
-         value = LLVMGetNextInstruction(value)) {
+    sp_wg_is_access(l->chunks.plan, access, &mine);
+    place->type = sp_wg_accessed_type(access);
+    place->bytes = (uint32_t)LLVMABISizeOfType(l->chunks.sizes, place->type);
+    for (LLVMValueRef value = LLVMGetFirstInstruction(sp_wg_chunk_block(&l->chunks, l->block));
+         value; value = LLVMGetNextInstruction(value)) {
         int64_t distance = 0;
-        if (!sp_wg_is_access(l->plan, value, &other) || accessed_type(value) != place->type ||
+        if (!sp_wg_is_access(l->chunks.plan, value, &other) ||
+            sp_wg_accessed_type(value) != place->type ||
             !are_together(l, leader ? leader : other, leader ? other : mine, &distance))
             continue;
         unsigned alignment = LLVMGetAlignment(value);
@@ -447,15 +248,15 @@ static void find_place(const struct sp_wg_lanes *l, LLVMValueRef access, struct 
             leader = other;
             place->pointer = other;
             place->alignment = place->bytes;
-            for (uint32_t lane = 0; lane < l->count; lane++)
+            for (uint32_t lane = 0; lane < l->chunks.count; lane++)
                 place->offset[lane] = distance;
             distance = 0;
             *low = INT64_MAX;
             *high = INT64_MIN;
         }
         place->alignment = alignment < place->alignment ? alignment : place->alignment;
-        const uint64_t *by_item = shape_of_pointer(l, other)->by_item + l->first * l->count;
-        for (uint32_t lane = 0; lane < l->count; lane++) {
+        const uint64_t *by_item = shape_of_pointer(l, other)->by_item + l->first * l->chunks.count;
+        for (uint32_t lane = 0; lane < l->chunks.count; lane++) {
             int64_t offset = distance + (int64_t)(by_item[lane] - by_item[l->lead]);
             if (!l->active[lane])
                 continue;
@@ -463,14 +264,14 @@ static void find_place(const struct sp_wg_lanes *l, LLVMValueRef access, struct 
             *high = offset > *high ? offset : *high;
         }
     }
-    const uint64_t *by_item = shape_of_pointer(l, mine)->by_item + l->first * l->count;
-    for (uint32_t lane = 0; lane < l->count; lane++)
+    const uint64_t *by_item = shape_of_pointer(l, mine)->by_item + l->first * l->chunks.count;
+    for (uint32_t lane = 0; lane < l->chunks.count; lane++)
         place->offset[lane] += (int64_t)(by_item[lane] - by_item[l->lead]);
 }
 
 static bool is_contiguous(const struct sp_wg_lanes *l, const struct place *place)
 {
-    for (uint32_t lane = 0; lane < l->count; lane++)
+    for (uint32_t lane = 0; lane < l->chunks.count; lane++)
         if (l->active[lane] && place->offset[lane] - place->offset[l->lead] !=
                                    ((int64_t)lane - l->lead) * place->bytes)
             return false;
@@ -528,8 +329,8 @@ static LLVMValueRef load_one_by_one(const struct sp_wg_lanes *l, LLVMValueRef lo
                                     const struct place *place)
 {
     LLVMValueRef leader = l->maker->operand(l->maker->data, place->pointer);
-    LLVMValueRef vector = LLVMGetPoison(vector_type(l, place->type)), loaded[MOST_LANES];
-    for (uint32_t lane = 0; lane < l->count; lane++) {
+    LLVMValueRef vector = LLVMGetPoison(vector_type(l, place->type)), loaded[SP_WG_MOST_LANES];
+    for (uint32_t lane = 0; lane < l->chunks.count; lane++) {
         uint32_t before = 0;
         if (!l->active[lane])
             continue;
@@ -551,14 +352,14 @@ static LLVMValueRef load_one_by_one(const struct sp_wg_lanes *l, LLVMValueRef lo
 static LLVMValueRef load_windows(const struct sp_wg_lanes *l, const struct place *place,
                                  int64_t low, int64_t high)
 {
-    int64_t width = (int64_t)place->bytes * l->count, last = high + place->bytes - width;
-    int64_t starts[MOST_WINDOWS];
-    LLVMValueRef windows[MOST_WINDOWS];
-    uint32_t source[MOST_LANES], from[MOST_LANES];
+    int64_t width = (int64_t)place->bytes * l->chunks.count, last = high + place->bytes - width;
+    int64_t starts[SP_WG_MOST_WINDOWS];
+    LLVMValueRef windows[SP_WG_MOST_WINDOWS];
+    uint32_t source[SP_WG_MOST_LANES], from[SP_WG_MOST_LANES];
     unsigned count = 0;
     if (last < low)
         return NULL;
-    for (uint32_t lane = 0; lane < l->count; lane++) {
+    for (uint32_t lane = 0; lane < l->chunks.count; lane++) {
         unsigned w = 0;
         source[lane] = 0;
         from[lane] = NO_LANE;
@@ -570,7 +371,7 @@ static LLVMValueRef load_windows(const struct sp_wg_lanes *l, const struct place
             return NULL;
         while (w < count && starts[w] != start)
             w++;
-        if (w == MOST_WINDOWS)
+        if (w == SP_WG_MOST_WINDOWS)
             return NULL;
         starts[w] = start;
         count = w == count ? count + 1 : count;
@@ -600,7 +401,7 @@ static LLVMValueRef load_lanes(struct sp_wg_lanes *l, LLVMValueRef load)
 static void store_one_by_one(const struct sp_wg_lanes *l, const struct kept *kept)
 {
     LLVMValueRef leader = l->maker->operand(l->maker->data, kept->place.pointer);
-    for (uint32_t lane = 0; lane < l->count; lane++) {
+    for (uint32_t lane = 0; lane < l->chunks.count; lane++) {
         if (!l->active[lane])
             continue;
         LLVMValueRef value = LLVMBuildExtractElement(l->at, kept->vector, lane_number(l, lane), "");
@@ -615,12 +416,12 @@ static bool store_windows(struct sp_wg_lanes *l)
 {
     const struct place *place = &l->kept[0].place;
     int64_t low = INT64_MAX, high = INT64_MIN;
-    uint32_t total = l->num_kept * l->count;
+    uint32_t total = l->num_kept * l->chunks.count;
     struct {
         uint32_t source, lane;
-    } from[MOST_KEPT * MOST_LANES];
+    } from[MOST_KEPT * SP_WG_MOST_LANES];
     for (unsigned k = 0; k < l->num_kept && l->all_active; k++)
-        for (uint32_t lane = 0; lane < l->count; lane++) {
+        for (uint32_t lane = 0; lane < l->chunks.count; lane++) {
             int64_t offset = l->kept[k].place.offset[lane];
             low = offset < low ? offset : low;
             high = offset > high ? offset : high;
@@ -630,7 +431,7 @@ static bool store_windows(struct sp_wg_lanes *l)
     for (uint32_t i = 0; i < total; i++)
         from[i].lane = NO_LANE;
     for (unsigned k = 0; k < l->num_kept; k++)
-        for (uint32_t lane = 0; lane < l->count; lane++) {
+        for (uint32_t lane = 0; lane < l->chunks.count; lane++) {
             int64_t offset = l->kept[k].place.offset[lane] - low;
             if (offset % place->bytes)
                 return false;
@@ -643,20 +444,20 @@ static bool store_windows(struct sp_wg_lanes *l)
     LLVMValueRef leader = l->maker->operand(l->maker->data, place->pointer);
     for (unsigned w = 0; w < l->num_kept; w++) {
         LLVMValueRef sources[MOST_KEPT];
-        uint32_t source[MOST_LANES], lanes[MOST_LANES], number[MOST_KEPT];
+        uint32_t source[SP_WG_MOST_LANES], lanes[SP_WG_MOST_LANES], number[MOST_KEPT];
         unsigned count = 0;
         memset(number, 0xff, sizeof(number));
-        for (uint32_t i = 0; i < l->count; i++) {
-            uint32_t k = from[w * l->count + i].source;
+        for (uint32_t i = 0; i < l->chunks.count; i++) {
+            uint32_t k = from[w * l->chunks.count + i].source;
             if (number[k] == UINT32_MAX) {
                 number[k] = count;
                 sources[count++] = l->kept[k].vector;
             }
             source[i] = number[k];
-            lanes[i] = from[w * l->count + i].lane;
+            lanes[i] = from[w * l->chunks.count + i].lane;
         }
         LLVMValueRef vector = gather_lanes(l, sources, count, source, lanes);
-        int64_t start = low + (int64_t)w * l->count * place->bytes;
+        int64_t start = low + (int64_t)w * l->chunks.count * place->bytes;
         LLVMValueRef store = LLVMBuildStore(l->at, vector, moved(l, leader, start));
         marked(l, store, place->alignment);
     }
@@ -680,8 +481,8 @@ static bool may_meet(const struct sp_wg_lanes *l, const struct place *a, const s
 {
     if (a->pointer != b->pointer || a->type != b->type)
         return true;
-    for (uint32_t i = 0; i < l->count; i++)
-        for (uint32_t j = 0; j < l->count; j++) {
+    for (uint32_t i = 0; i < l->chunks.count; i++)
+        for (uint32_t j = 0; j < l->chunks.count; j++) {
             int64_t distance = a->offset[i] - b->offset[j];
             if (l->active[i] && l->active[j] && distance < a->bytes &&
                 distance > -(int64_t)a->bytes)
@@ -720,8 +521,9 @@ static LLVMValueRef vector_call(struct sp_wg_lanes *l, LLVMValueRef call)
 static LLVMValueRef vector_select(struct sp_wg_lanes *l, LLVMValueRef select)
 {
     LLVMValueRef condition = LLVMGetOperand(select, 0);
-    const struct sp_wg_shape *shape = sp_wg_shape(&l->shapes, condition);
-    bool one = (!shape || shape->kind != SP_WG_DIFFERENT) && sp_wg_is_same(&l->shapes, condition);
+    const struct sp_wg_shape *shape = sp_wg_shape(&l->chunks.shapes, condition);
+    bool one =
+        (!shape || shape->kind != SP_WG_DIFFERENT) && sp_wg_is_same(&l->chunks.shapes, condition);
     condition = one ? l->maker->operand(l->maker->data, condition) : vector_of(l, condition);
     return LLVMBuildSelect(l->at, condition, vector_of(l, LLVMGetOperand(select, 1)),
                            vector_of(l, LLVMGetOperand(select, 2)), "");
@@ -751,8 +553,8 @@ static LLVMValueRef vector_operation(struct sp_wg_lanes *l, LLVMValueRef value)
 
 static void emit_slot_access(struct sp_wg_lanes *l, LLVMValueRef value, LLVMValueRef slot)
 {
-    uint32_t v = sp_wg_variable_index(l->plan, slot);
-    if (l->plan->variables[v].kind == SP_WG_SHARED) {
+    uint32_t v = sp_wg_variable_index(l->chunks.plan, slot);
+    if (l->chunks.plan->variables[v].kind == SP_WG_SHARED) {
         l->maker->copy(l->maker->data, value);
     } else if (LLVMIsAStoreInst(value)) {
         l->slots[v] = blend(l, vector_of(l, LLVMGetOperand(value, 0)), l->slots[v]);
@@ -764,10 +566,10 @@ static void emit_slot_access(struct sp_wg_lanes *l, LLVMValueRef value, LLVMValu
 
 static void emit_instruction(struct sp_wg_lanes *l, LLVMValueRef value)
 {
-    const struct sp_wg_shape *shape = sp_wg_shape(&l->shapes, value);
+    const struct sp_wg_shape *shape = sp_wg_shape(&l->chunks.shapes, value);
     bool load = LLVMIsALoadInst(value), store = LLVMIsAStoreInst(value);
     LLVMValueRef pointer;
-    if ((load || store) && !sp_wg_is_access(l->plan, value, &pointer)) {
+    if ((load || store) && !sp_wg_is_access(l->chunks.plan, value, &pointer)) {
         emit_slot_access(l, value, pointer);
         return;
     }
@@ -790,22 +592,22 @@ static void emit_instruction(struct sp_wg_lanes *l, LLVMValueRef value)
 
 static void emit_block(struct sp_wg_lanes *l, uint32_t block, LLVMValueRef x)
 {
-    const bool *active = l->shapes.active[block] + l->first * l->count;
+    const bool *active = l->chunks.shapes.active[block] + l->first * l->chunks.count;
     l->block = block;
-    l->lead = first_active(l, block, l->first);
+    l->lead = sp_wg_first_active(&l->chunks, block, l->first);
     if (l->lead == NO_LANE)
         return;
     l->all_active = true;
-    for (uint32_t lane = 0; lane < l->count; lane++) {
+    for (uint32_t lane = 0; lane < l->chunks.count; lane++) {
         l->active[lane] = active[lane];
         l->all_active &= active[lane];
     }
     sp_map_clear(&l->vectors);
     LLVMValueRef lead = LLVMConstInt(l->i64, l->lead, false);
     l->maker->begin_item(l->maker->data, LLVMBuildAdd(l->at, x, lead, ""));
-    LLVMValueRef end = LLVMGetBasicBlockTerminator(block_at(l, block));
-    for (LLVMValueRef value = LLVMGetFirstInstruction(block_at(l, block)); value != end;
-         value = LLVMGetNextInstruction(value))
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(sp_wg_chunk_block(&l->chunks, block));
+    for (LLVMValueRef value = LLVMGetFirstInstruction(sp_wg_chunk_block(&l->chunks, block));
+         value != end; value = LLVMGetNextInstruction(value))
         if (!LLVMIsAAllocaInst(value) && !sp_ir_calls(value, SP_BARRIER_NAME))
             emit_instruction(l, value);
     store_kept(l);
@@ -815,14 +617,15 @@ static void emit_block(struct sp_wg_lanes *l, uint32_t block, LLVMValueRef x)
 static void emit_context(struct sp_wg_lanes *l, LLVMValueRef x, bool store)
 {
     l->maker->begin_item(l->maker->data, x);
-    for (uint32_t v = 0; v < l->plan->num_variables; v++) {
-        const struct sp_wg_variable *variable = &l->plan->variables[v];
-        bool wanted = store ? sp_wg_is_stored(l->region, v) : sp_wg_is_loaded(l->region, v);
+    for (uint32_t v = 0; v < l->chunks.plan->num_variables; v++) {
+        const struct sp_wg_variable *variable = &l->chunks.plan->variables[v];
+        bool wanted =
+            store ? sp_wg_is_stored(l->chunks.region, v) : sp_wg_is_loaded(l->chunks.region, v);
         LLVMTypeRef held, type = vector_type(l, variable->type);
         if (variable->kind != SP_WG_CONTEXT || !wanted || (store && !l->slots[v]))
             continue;
         LLVMValueRef address = l->maker->element(l->maker->data, v, &held), access;
-        unsigned alignment = LLVMABIAlignmentOfType(l->sizes, held);
+        unsigned alignment = LLVMABIAlignmentOfType(l->chunks.sizes, held);
         held = vector_type(l, held);
         if (store) {
             LLVMValueRef value = l->slots[v];
@@ -839,10 +642,10 @@ static void emit_context(struct sp_wg_lanes *l, LLVMValueRef x, bool store)
 
 static void emit_chunk(struct sp_wg_lanes *l, LLVMValueRef x)
 {
-    memset(l->slots, 0, l->plan->num_variables * sizeof(LLVMValueRef));
+    memset(l->slots, 0, l->chunks.plan->num_variables * sizeof(LLVMValueRef));
     l->maker->begin_chunk(l->maker->data, x);
     emit_context(l, x, false);
-    for (uint32_t b = 0; b < l->region->num_blocks; b++)
+    for (uint32_t b = 0; b < l->chunks.region->num_blocks; b++)
         emit_block(l, b, x);
     emit_context(l, x, true);
 }
@@ -855,15 +658,16 @@ struct chunk_loop {
 
 static struct chunk_loop chunks_of(const struct sp_wg_lanes *l)
 {
-    LLVMValueRef *places = sp_cc_allocate(num_chunks(l) * sizeof(LLVMValueRef));
+    LLVMValueRef *places = sp_cc_allocate(sp_wg_num_chunks(&l->chunks) * sizeof(LLVMValueRef));
     unsigned count = 0;
     uint64_t last = l->first;
-    for (uint64_t chunk = l->first; chunk < num_chunks(l);
-         chunk = next_chunk(l, l->piece, chunk + 1)) {
-        places[count++] = LLVMConstInt(l->i64, chunk * l->count, false);
+    for (uint64_t chunk = l->first; chunk < sp_wg_num_chunks(&l->chunks);
+         chunk = sp_wg_next_chunk(&l->chunks, l->piece, chunk + 1)) {
+        places[count++] = LLVMConstInt(l->i64, chunk * l->chunks.count, false);
         last = chunk;
     }
-    struct chunk_loop loop = {l->first * l->count, (last + 1) * l->count, l->count, NULL};
+    struct chunk_loop loop = {l->first * l->chunks.count, (last + 1) * l->chunks.count,
+                              l->chunks.count, NULL};
     if (last - l->first + 1 > count) {
         LLVMTypeRef type = LLVMArrayType2(l->i64, count);
         loop = (struct chunk_loop){
@@ -874,36 +678,6 @@ static struct chunk_loop chunks_of(const struct sp_wg_lanes *l)
     }
     free(places);
     return loop;
-}
-
-/* Whether the load's addresses come again every `period` chunks. */
-static bool repeats(const struct sp_wg_lanes *l, const struct sp_wg_shape *at, uint64_t period)
-{
-    uint64_t distance = period * l->count;
-    for (uint64_t x = distance; x < l->shapes.local_size[0]; x++)
-        if (at->by_item[x] != at->by_item[x - distance])
-            return false;
-    return true;
-}
-
-/* After how many chunks all loads that are made one by one come again: they are then loaded once
- * for all these chunks. All chunks where that is never. */
-static uint64_t find_period(const struct sp_wg_lanes *l)
-{
-    uint64_t period = 1;
-    for (uint32_t b = 0; b < l->region->num_blocks; b++)
-        for (LLVMValueRef value = LLVMGetFirstInstruction(block_at(l, b)); value;
-             value = LLVMGetNextInstruction(value)) {
-            LLVMValueRef pointer;
-            if (!sp_wg_is_access(l->plan, value, &pointer) || !LLVMIsALoadInst(value) ||
-                sp_wg_is_same(&l->shapes, pointer))
-                continue;
-            const struct sp_wg_shape *at = sp_wg_shape(&l->shapes, pointer);
-            uint64_t bytes = LLVMABISizeOfType(l->sizes, accessed_type(value));
-            while (!is_close(l, b, at, bytes) && period < num_chunks(l) && !repeats(l, at, period))
-                period *= 2;
-        }
-    return num_chunks(l) % period || period == 1 ? num_chunks(l) : period;
 }
 
 struct open_loop {
@@ -944,14 +718,15 @@ static void end_loop(const struct sp_wg_lanes *l, const struct open_loop *loop, 
 static void emit_piece(struct sp_wg_lanes *l)
 {
     struct chunk_loop chunks = chunks_of(l);
-    uint64_t period = l->num_pieces == 1 ? find_period(l) : num_chunks(l);
+    uint64_t period =
+        l->chunks.num_pieces == 1 ? sp_wg_chunk_period(&l->chunks) : sp_wg_num_chunks(&l->chunks);
     if (!chunks.table && chunks.end - chunks.start == chunks.step) {
         emit_chunk(l, LLVMConstInt(l->i64, chunks.start, false));
-    } else if (period < num_chunks(l)) {
+    } else if (period < sp_wg_num_chunks(&l->chunks)) {
         struct open_loop outer = begin_loop(l, 0), inner = begin_loop(l, 0);
         emit_chunk(l, LLVMBuildAdd(l->at, outer.counter, inner.counter, ""));
-        end_loop(l, &inner, period * l->count, l->shapes.local_size[0]);
-        end_loop(l, &outer, l->count, period * l->count);
+        end_loop(l, &inner, period * l->chunks.count, l->chunks.shapes.local_size[0]);
+        end_loop(l, &outer, l->chunks.count, period * l->chunks.count);
     } else {
         struct open_loop loop = begin_loop(l, chunks.start);
         LLVMValueRef x = loop.counter;
@@ -963,47 +738,20 @@ static void emit_piece(struct sp_wg_lanes *l)
     }
 }
 
-/* Whether vectors hold all variables of the region, and work-items all go on to one place. */
-static bool suits(const struct sp_wg_plan *plan, const struct sp_wg_region *region)
-{
-    if (region->masked || region->counts || sp_bits_count(&region->exits) != 1)
-        return false;
-    for (uint32_t v = 0; v < plan->num_variables; v++) {
-        const struct sp_wg_variable *variable = &plan->variables[v];
-        LLVMTypeKind kind = LLVMGetTypeKind(variable->type);
-        if (variable->kind != SP_WG_SHARED && variable->kind != SP_WG_ARRAY &&
-            sp_bits_has(&region->touched, v) && kind != LLVMIntegerTypeKind &&
-            kind != LLVMFloatTypeKind && kind != LLVMDoubleTypeKind && kind != LLVMHalfTypeKind)
-            return false;
-    }
-    return true;
-}
-
 struct sp_wg_lanes *sp_wg_lanes_create(const struct sp_wg_plan *plan,
                                        const struct sp_wg_region *region,
                                        const uint64_t local_size[3], uint32_t vector_bits)
 {
-    LLVMTargetDataRef sizes =
-        LLVMGetModuleDataLayout(LLVMGetGlobalParent(plan->analysis.graph.function));
-    uint32_t count =
-        suits(plan, region) ? choose_lanes(plan, region, sizes, local_size[0], vector_bits) : 0;
-    if (!count)
+    struct sp_wg_chunks chunks;
+    if (!sp_wg_chunks_init(&chunks, plan, region, local_size, vector_bits))
         return NULL;
     LLVMContextRef context = LLVMGetTypeContext(LLVMTypeOf(plan->analysis.graph.function));
     struct sp_wg_lanes *l = sp_cc_allocate(sizeof(*l));
-    *l = (struct sp_wg_lanes){
-        .plan = plan,
-        .region = region,
-        .i8 = LLVMInt8TypeInContext(context),
-        .i32 = LLVMInt32TypeInContext(context),
-        .i64 = LLVMInt64TypeInContext(context),
-        .sizes = sizes,
-        .count = count,
-    };
-    if (sp_wg_shapes_init(&l->shapes, plan, region, local_size, count) && pays(l) && find_pieces(l))
-        return l;
-    sp_wg_lanes_destroy(l);
-    return NULL;
+    l->chunks = chunks;
+    l->i8 = LLVMInt8TypeInContext(context);
+    l->i32 = LLVMInt32TypeInContext(context);
+    l->i64 = LLVMInt64TypeInContext(context);
+    return l;
 }
 
 void sp_wg_lanes_destroy(struct sp_wg_lanes *l)
@@ -1011,8 +759,7 @@ void sp_wg_lanes_destroy(struct sp_wg_lanes *l)
     if (!l)
         return;
     sp_map_finish(&l->vectors);
-    sp_wg_shapes_finish(&l->shapes);
-    free(l->piece_of);
+    sp_wg_chunks_finish(&l->chunks);
     free(l);
 }
 
@@ -1020,9 +767,9 @@ void sp_wg_lanes_emit(struct sp_wg_lanes *l, const struct sp_wg_lanes_maker *mak
 {
     l->maker = maker;
     l->at = maker->at;
-    l->slots = sp_cc_allocate(l->plan->num_variables * sizeof(LLVMValueRef));
-    for (l->piece = 0; l->piece < l->num_pieces; l->piece++) {
-        l->first = next_chunk(l, l->piece, 0);
+    l->slots = sp_cc_allocate(l->chunks.plan->num_variables * sizeof(LLVMValueRef));
+    for (l->piece = 0; l->piece < l->chunks.num_pieces; l->piece++) {
+        l->first = sp_wg_next_chunk(&l->chunks, l->piece, 0);
         emit_piece(l);
     }
     free(l->slots);

@@ -14,6 +14,7 @@
 
 #include "compiler/cc/text.h"
 #include "compiler/cc/workgroup/masked.h"
+#include "compiler/cc/workgroup/numbers.h"
 
 #include <llvm-c/Target.h>
 #include <stdlib.h>
@@ -31,16 +32,6 @@ struct walk {
     struct sp_map slots; /* SHARED slot to the shape that was stored in this block */
     bool failed;
 };
-
-static uint64_t mask_of(unsigned width)
-{
-    return width >= 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
-}
-
-static int64_t signed_of(unsigned width, uint64_t value)
-{
-    return (int64_t)(value << (64 - width)) >> (64 - width);
-}
 
 static uint64_t sum_or_most(uint64_t a, uint64_t b)
 {
@@ -97,7 +88,7 @@ static bool stays_below(const struct walk *walk, const struct sp_wg_shape *shape
 /* Whether adding the items' part to the terms changes only bits in which the terms are 0. */
 static bool is_apart(const struct walk *walk, const struct sp_wg_shape *shape)
 {
-    return !shape->num_terms || largest_item(walk, shape) <= mask_of(shape->zeros);
+    return !shape->num_terms || largest_item(walk, shape) <= sp_wg_mask(shape->zeros);
 }
 
 static bool is_same_in_chunks(const struct walk *walk, const struct sp_wg_shape *shape)
@@ -125,7 +116,7 @@ static struct sp_wg_shape *new_term(struct walk *walk, const void *what, unsigne
     shape->exact = true;
     shape->num_terms = 1;
     shape->terms[0] = (struct sp_wg_term){what, 1};
-    shape->most = most < mask_of(width) ? most : mask_of(width);
+    shape->most = most < sp_wg_mask(width) ? most : sp_wg_mask(width);
     shape->zeros = zeros;
     return shape;
 }
@@ -155,7 +146,7 @@ static struct sp_wg_shape *constant(struct walk *walk, unsigned width, uint64_t 
     struct sp_wg_shape *shape = new_shape(walk, SP_WG_NUMBER, width);
     shape->exact = true;
     for (uint64_t x = 0; x < num_items(walk); x++)
-        shape->by_item[x] = value & mask_of(width);
+        shape->by_item[x] = value & sp_wg_mask(width);
     return shape;
 }
 
@@ -204,94 +195,6 @@ static struct sp_wg_shape *opaque(struct walk *walk, LLVMValueRef value)
     return same(walk, value);
 }
 
-/* --- Operations on known numbers ------------------------------------------------------------- */
-
-/* What has no value, as a shift by too much, gives 0: nobody uses it. */
-static uint64_t operate(LLVMOpcode opcode, unsigned width, uint64_t a, uint64_t b)
-{
-    int64_t sa = signed_of(width, a), sb = signed_of(width, b);
-    switch (opcode) {
-    case LLVMAdd:
-        return a + b;
-    case LLVMSub:
-        return a - b;
-    case LLVMMul:
-        return a * b;
-    case LLVMAnd:
-        return a & b;
-    case LLVMOr:
-        return a | b;
-    case LLVMXor:
-        return a ^ b;
-    case LLVMShl:
-        return b < width ? a << b : 0;
-    case LLVMLShr:
-        return b < width ? a >> b : 0;
-    case LLVMAShr:
-        return b < width ? (uint64_t)(sa >> b) : 0;
-    case LLVMUDiv:
-        return b ? a / b : 0;
-    case LLVMURem:
-        return b ? a % b : 0;
-    case LLVMSDiv:
-        return !sb ? 0 : sb == -1 ? 0 - a : (uint64_t)(sa / sb);
-    case LLVMSRem:
-        return !sb || sb == -1 ? 0 : (uint64_t)(sa % sb);
-    default:
-        return 0;
-    }
-}
-
-static bool is_operation(LLVMOpcode opcode)
-{
-    switch (opcode) {
-    case LLVMAdd:
-    case LLVMSub:
-    case LLVMMul:
-    case LLVMAnd:
-    case LLVMOr:
-    case LLVMXor:
-    case LLVMShl:
-    case LLVMLShr:
-    case LLVMAShr:
-    case LLVMUDiv:
-    case LLVMURem:
-    case LLVMSDiv:
-    case LLVMSRem:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool compare(LLVMIntPredicate predicate, unsigned width, uint64_t a, uint64_t b)
-{
-    int64_t sa = signed_of(width, a), sb = signed_of(width, b);
-    switch (predicate) {
-    case LLVMIntEQ:
-        return a == b;
-    case LLVMIntNE:
-        return a != b;
-    case LLVMIntUGT:
-        return a > b;
-    case LLVMIntUGE:
-        return a >= b;
-    case LLVMIntULT:
-        return a < b;
-    case LLVMIntULE:
-        return a <= b;
-    case LLVMIntSGT:
-        return sa > sb;
-    case LLVMIntSGE:
-        return sa >= sb;
-    case LLVMIntSLT:
-        return sa < sb;
-    case LLVMIntSLE:
-        return sa <= sb;
-    }
-    return false;
-}
-
 /* --- Operations on sums ---------------------------------------------------------------------- */
 
 /* Adds `factor` times b's terms to a's. False where they become too many. */
@@ -338,9 +241,9 @@ static struct sp_wg_shape *sum(struct walk *walk, LLVMValueRef value, const stru
     if (!add_terms(shape, a, 1) || !add_terms(shape, b, factor))
         return opaque(walk, value);
     bool fits = sum_or_most(sum_or_most(shape->most, largest_item(walk, a)),
-                            product_or_most(largest_item(walk, b), factor)) <= mask_of(a->width);
+                            product_or_most(largest_item(walk, b), factor)) <= sp_wg_mask(a->width);
     for (uint64_t x = 0; x < num_items(walk); x++)
-        shape->by_item[x] = (a->by_item[x] + factor * b->by_item[x]) & mask_of(a->width);
+        shape->by_item[x] = (a->by_item[x] + factor * b->by_item[x]) & sp_wg_mask(a->width);
     shape->exact =
         !shape->num_terms || (grows && a->exact && b->exact && (fits || wraps_not(value)));
     return shape;
@@ -364,11 +267,11 @@ static struct sp_wg_shape *and_mask(struct walk *walk, LLVMValueRef value,
     if (!is_apart(walk, a))
         return opaque(walk, value);
     /* The mask's bits above the terms' zeros see the terms alone, those below the items alone. */
-    struct sp_wg_shape *shape = mask & ~mask_of(a->zeros)
+    struct sp_wg_shape *shape = mask & ~sp_wg_mask(a->zeros)
                                     ? new_term(walk, value, a->width, mask, a->zeros)
                                     : constant(walk, a->width, 0);
     for (uint64_t x = 0; x < num_items(walk); x++)
-        shape->by_item[x] = a->by_item[x] & mask & mask_of(a->zeros);
+        shape->by_item[x] = a->by_item[x] & mask & sp_wg_mask(a->zeros);
     return shape;
 }
 
@@ -379,7 +282,8 @@ static struct sp_wg_shape *shift_right(struct walk *walk, LLVMValueRef value,
         return opaque(walk, value);
     struct sp_wg_shape *shape = copy(walk, a);
     for (unsigned i = 0; i < shape->num_terms; i++) {
-        if (shape->terms[i].factor & mask_of((unsigned)by)) /* the terms alone have these zeros */
+        if (shape->terms[i].factor &
+            sp_wg_mask((unsigned)by)) /* the terms alone have these zeros */
             return opaque(walk, value);
         shape->terms[i].factor >>= by;
     }
@@ -395,13 +299,13 @@ static struct sp_wg_shape *binary(struct walk *walk, LLVMValueRef value)
     const struct sp_wg_shape *a = operand_of(walk, value, 0), *b = operand_of(walk, value, 1);
     LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
     uint64_t number;
-    if (a->kind != SP_WG_NUMBER || b->kind != SP_WG_NUMBER || !is_operation(opcode))
+    if (a->kind != SP_WG_NUMBER || b->kind != SP_WG_NUMBER || !sp_wg_is_operation(opcode))
         return opaque(walk, value);
     if (is_known(a) && is_known(b)) {
         struct sp_wg_shape *shape = constant(walk, a->width, 0);
         for (uint64_t x = 0; x < num_items(walk); x++)
-            shape->by_item[x] =
-                operate(opcode, a->width, a->by_item[x], b->by_item[x]) & mask_of(a->width);
+            shape->by_item[x] = sp_wg_operate(opcode, a->width, a->by_item[x], b->by_item[x]) &
+                                sp_wg_mask(a->width);
         return shape;
     }
     bool times = is_constant(walk, b, &number);
@@ -442,7 +346,7 @@ static struct sp_wg_shape *comparison(struct walk *walk, LLVMValueRef value)
     struct sp_wg_shape *shape = constant(walk, 1, 0);
     for (uint64_t x = 0; x < num_items(walk); x++)
         shape->by_item[x] =
-            compare(LLVMGetICmpPredicate(value), a->width, a->by_item[x], b->by_item[x]);
+            sp_wg_compare(LLVMGetICmpPredicate(value), a->width, a->by_item[x], b->by_item[x]);
     return shape;
 }
 
@@ -468,24 +372,24 @@ static struct sp_wg_shape *resized(struct walk *walk, LLVMValueRef value)
         return opaque(walk, value);
     if (opcode == LLVMTrunc) {
         struct sp_wg_shape *shape = copy(walk, a);
-        shape->exact = stays_below(walk, a, mask_of(width)) || !a->num_terms;
+        shape->exact = stays_below(walk, a, sp_wg_mask(width)) || !a->num_terms;
         for (uint64_t x = 0; x < num_items(walk); x++)
-            shape->by_item[x] &= mask_of(width);
+            shape->by_item[x] &= sp_wg_mask(width);
         shape->width = width;
         return shape;
     }
-    uint64_t limit = opcode == LLVMSExt ? mask_of(a->width - 1) : mask_of(a->width);
+    uint64_t limit = opcode == LLVMSExt ? sp_wg_mask(a->width - 1) : sp_wg_mask(a->width);
     if (is_known(a) || stays_below(walk, a, limit) || (opcode == LLVMZExt && a->exact)) {
         struct sp_wg_shape *shape = copy(walk, a);
         shape->width = width;
         for (uint64_t x = 0; x < num_items(walk) && opcode == LLVMSExt; x++)
-            shape->by_item[x] = (uint64_t)signed_of(a->width, a->by_item[x]) & mask_of(width);
+            shape->by_item[x] = (uint64_t)sp_wg_signed(a->width, a->by_item[x]) & sp_wg_mask(width);
         return shape;
     }
     if (opcode == LLVMSExt || !is_apart(walk, a))
         return opaque(walk, value);
     /* No carry: the terms alone are extended. */
-    struct sp_wg_shape *shape = new_term(walk, value, width, mask_of(a->width), a->zeros);
+    struct sp_wg_shape *shape = new_term(walk, value, width, sp_wg_mask(a->width), a->zeros);
     memcpy(shape->by_item, a->by_item, num_items(walk) * sizeof(uint64_t));
     return shape;
 }
@@ -495,12 +399,12 @@ static const struct sp_wg_shape *wide_index(struct walk *walk, const struct sp_w
 {
     if (index->kind != SP_WG_NUMBER || index->width == 64)
         return index;
-    if (!is_known(index) && !stays_below(walk, index, mask_of(index->width - 1)))
+    if (!is_known(index) && !stays_below(walk, index, sp_wg_mask(index->width - 1)))
         return new_shape(walk, SP_WG_DIFFERENT, 0);
     struct sp_wg_shape *wide = copy(walk, index);
     wide->width = 64;
     for (uint64_t x = 0; x < num_items(walk); x++)
-        wide->by_item[x] = (uint64_t)signed_of(index->width, index->by_item[x]);
+        wide->by_item[x] = (uint64_t)sp_wg_signed(index->width, index->by_item[x]);
     return wide;
 }
 
@@ -536,14 +440,6 @@ static struct sp_wg_shape *address(struct walk *walk, LLVMValueRef value)
 }
 
 /* --- Calls and memory ------------------------------------------------------------------------ */
-
-static uint64_t reversed(unsigned width, uint64_t value)
-{
-    uint64_t result = 0;
-    for (unsigned bit = 0; bit < width; bit++)
-        result |= (value >> bit & 1) << (width - 1 - bit);
-    return result;
-}
 
 static const char *const elementwise[] = {
     "llvm.umin.", "llvm.umax.",   "llvm.smin.",    "llvm.smax.",     "llvm.fma.",
@@ -602,7 +498,7 @@ static struct sp_wg_shape *call(struct walk *walk, LLVMValueRef value)
         return opaque(walk, value);
     struct sp_wg_shape *shape = constant(walk, a->width, 0);
     for (uint64_t x = 0; x < num_items(walk); x++)
-        shape->by_item[x] = reversed(a->width, a->by_item[x]);
+        shape->by_item[x] = sp_wg_reversed(a->width, a->by_item[x]);
     return shape;
 }
 
@@ -741,7 +637,7 @@ static struct sp_wg_shape *find_shape(struct walk *walk, LLVMValueRef value)
     case LLVMStore:
         return memory_access(walk, value);
     default:
-        if (LLVMIsABinaryOperator(value) && is_operation(opcode) && !sp_wg_may_trap(value))
+        if (LLVMIsABinaryOperator(value) && sp_wg_is_operation(opcode) && !sp_wg_may_trap(value))
             return binary(walk, value);
         return other(walk, value);
     }

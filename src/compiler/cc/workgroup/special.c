@@ -12,6 +12,7 @@
 #include "compiler/cc/text.h"
 #include "compiler/cc/workgroup/graph.h"
 #include "compiler/cc/workgroup/metadata.h"
+#include "compiler/cc/workgroup/numbers.h"
 
 #include <llvm-c/Linker.h>
 #include <stdio.h>
@@ -170,40 +171,6 @@ static uint64_t masked(LLVMTypeRef type, uint64_t value)
     return bits >= 64 ? value : value & ((UINT64_C(1) << bits) - 1);
 }
 
-static int64_t signed_value(LLVMTypeRef type, uint64_t value)
-{
-    unsigned shift = 64 - LLVMGetIntTypeWidth(type);
-    return (int64_t)(value << shift) >> shift;
-}
-
-static bool compare(LLVMIntPredicate predicate, LLVMTypeRef type, uint64_t a, uint64_t b)
-{
-    int64_t sa = signed_value(type, a), sb = signed_value(type, b);
-    switch (predicate) {
-    case LLVMIntEQ:
-        return a == b;
-    case LLVMIntNE:
-        return a != b;
-    case LLVMIntUGT:
-        return a > b;
-    case LLVMIntUGE:
-        return a >= b;
-    case LLVMIntULT:
-        return a < b;
-    case LLVMIntULE:
-        return a <= b;
-    case LLVMIntSGT:
-        return sa > sb;
-    case LLVMIntSGE:
-        return sa >= sb;
-    case LLVMIntSLT:
-        return sa < sb;
-    case LLVMIntSLE:
-        return sa <= sb;
-    }
-    return false;
-}
-
 static bool is_number(LLVMValueRef value)
 {
     LLVMTypeRef type = LLVMTypeOf(value);
@@ -214,43 +181,14 @@ static bool is_number(LLVMValueRef value)
  * has no value. */
 static bool operate(LLVMOpcode opcode, LLVMTypeRef type, uint64_t a, uint64_t b, uint64_t *result)
 {
+    unsigned width = LLVMGetIntTypeWidth(type);
     bool shift = opcode == LLVMShl || opcode == LLVMLShr || opcode == LLVMAShr;
-    if (shift && b >= LLVMGetIntTypeWidth(type))
+    bool division = opcode == LLVMUDiv || opcode == LLVMURem;
+    if (!sp_wg_is_operation(opcode) || opcode == LLVMSDiv || opcode == LLVMSRem ||
+        (shift && b >= width) || (division && !b))
         return false;
-    switch (opcode) {
-    case LLVMAdd:
-        *result = a + b;
-        return true;
-    case LLVMSub:
-        *result = a - b;
-        return true;
-    case LLVMMul:
-        *result = a * b;
-        return true;
-    case LLVMAnd:
-        *result = a & b;
-        return true;
-    case LLVMOr:
-        *result = a | b;
-        return true;
-    case LLVMXor:
-        *result = a ^ b;
-        return true;
-    case LLVMShl:
-        *result = a << b;
-        return true;
-    case LLVMLShr:
-        *result = a >> b;
-        return true;
-    case LLVMAShr:
-        *result = (uint64_t)(signed_value(type, a) >> b);
-        return true;
-    case LLVMUDiv:
-        *result = b ? a / b : 0;
-        return b;
-    default:
-        return false;
-    }
+    *result = sp_wg_operate(opcode, width, a, b);
+    return true;
 }
 
 static bool evaluate(struct walk *walk, LLVMValueRef value, uint64_t *result)
@@ -278,7 +216,9 @@ static bool evaluate(struct walk *walk, LLVMValueRef value, uint64_t *result)
         if (!evaluate(walk, from, &a))
             return false;
         *result =
-            masked(type, opcode == LLVMSExt ? (uint64_t)signed_value(LLVMTypeOf(from), a) : a);
+            masked(type, opcode == LLVMSExt
+                             ? (uint64_t)sp_wg_signed(LLVMGetIntTypeWidth(LLVMTypeOf(from)), a)
+                             : a);
         return true;
     }
     if (opcode != LLVMICmp && !LLVMIsABinaryOperator(value))
@@ -287,7 +227,8 @@ static bool evaluate(struct walk *walk, LLVMValueRef value, uint64_t *result)
         !evaluate(walk, LLVMGetOperand(value, 1), &b))
         return false;
     if (opcode == LLVMICmp) {
-        *result = compare(LLVMGetICmpPredicate(value), LLVMTypeOf(LLVMGetOperand(value, 0)), a, b);
+        *result = sp_wg_compare(LLVMGetICmpPredicate(value),
+                                LLVMGetIntTypeWidth(LLVMTypeOf(LLVMGetOperand(value, 0))), a, b);
         return true;
     }
     if (!operate(opcode, type, a, b, result))
