@@ -26,7 +26,7 @@
     "declare void @__sp_barrier() convergent\n"                                                    \
     "declare i32 @llvm.umin.i32(i32, i32)\n"                                                       \
     "declare i9 @llvm.bitreverse.i9(i9)\n"                                                         \
-    "@v = internal addrspace(3) global [256 x i32] undef\n"                                        \
+    "@v = internal addrspace(3) global [1024 x i32] undef\n"                                       \
     "define void @k(i32 %%n) {\n"                                                                  \
     "entry: call void @__sp_barrier()\n"                                                           \
     "  br label %%body\n"                                                                          \
@@ -274,6 +274,7 @@ static void test_which_regions_become_lanes(void **state)
 
 struct counts {
     unsigned loads, stores, masked, shuffles, single; /* `single`: accesses of one i32 */
+    unsigned loops, apart; /* accesses that are said to meet no global memory */
 };
 
 static struct counts emit(struct parsed *parsed, uint32_t bits)
@@ -290,7 +291,9 @@ static struct counts emit(struct parsed *parsed, uint32_t bits)
                                     .vector_bits = bits};
     LLVMValueRef function = sp_wg_emit(&parsed->plan, &env, "group", size);
     LLVMBasicBlockRef block;
-    for (block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+    unsigned noalias = LLVMGetMDKindIDInContext(parsed->context, "noalias", 7);
+    for (block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block)) {
+        counts.loops += !strncmp(LLVMGetBasicBlockName(block), "lanes", 5);
         for (LLVMValueRef value = LLVMGetFirstInstruction(block); value;
              value = LLVMGetNextInstruction(value)) {
             bool load = LLVMIsALoadInst(value), store = LLVMIsAStoreInst(value);
@@ -304,7 +307,9 @@ static struct counts emit(struct parsed *parsed, uint32_t bits)
             counts.loads += vector && load;
             counts.stores += vector && store;
             counts.single += !vector;
+            counts.apart += LLVMGetMetadata(value, noalias) != NULL;
         }
+    }
     LLVMDeleteFunction(parsed->function);
     parsed->function = NULL;
     assert_false(sp_cc_module_is_broken(parsed->module, "in the test", &parsed->log));
@@ -340,6 +345,8 @@ static void test_pairs_are_shuffled(void **state)
     assert_int_equal(counts.stores, 2);
     assert_int_equal(counts.shuffles, 4);
     assert_int_equal(counts.single, 0);
+    assert_int_equal(counts.loops, 1);
+    assert_int_equal(counts.apart, counts.loads + counts.stores);
     sp_wg_plan_finish(&parsed.plan);
     discard_emitted(&parsed);
     /* With four lanes each side is one vector. */
@@ -364,6 +371,37 @@ static void test_stores_with_gaps_stay_single(void **state)
     assert_int_equal(counts.single, LANES);
     sp_wg_plan_finish(&parsed.plan);
     discard_emitted(&parsed);
+}
+
+/* The addresses of (x & 31) come again after two chunks: the loop over these is the outer one, in
+ * which LLVM then loads them once. */
+static void test_loads_that_come_again(void **state)
+{
+    static const char body[] = "  %%m = and i64 %%x, %d\n  %%t = trunc i64 %%m to i9\n"
+                               "  %%r = call i9 @llvm.bitreverse.i9(i9 %%t)\n"
+                               "  %%e = zext i9 %%r to i64\n"
+                               "  %%p = getelementptr i32, ptr addrspace(3) @v, i64 %%e\n"
+                               "  %%s = load i32, ptr addrspace(3) %%p\n"
+                               "  %%f = add i64 %%x, 512\n"
+                               "  %%q = getelementptr i32, ptr addrspace(3) @v, i64 %%f\n"
+                               "  store i32 %%s, ptr addrspace(3) %%q\n";
+    static const struct {
+        int mask;
+        unsigned loops;
+    } expected[] = {{15, 1}, {31, 2}, {63, 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        struct sp_cc_text text = {0};
+        struct parsed parsed;
+        sp_cc_text_format(&text, body, expected[i].mask);
+        parse(&parsed, text.bytes);
+        struct counts counts = emit(&parsed, 512);
+        assert_int_equal(counts.loops, expected[i].loops);
+        assert_int_equal(counts.single, LANES);
+        sp_wg_plan_finish(&parsed.plan);
+        discard_emitted(&parsed);
+        sp_cc_text_finish(&text);
+    }
 }
 
 /* x >= 3 parts the first chunk: it alone loads under a mask. */
@@ -398,6 +436,7 @@ int main(void)
         cmocka_unit_test(test_which_regions_become_lanes),
         cmocka_unit_test(test_pairs_are_shuffled),
         cmocka_unit_test(test_stores_with_gaps_stay_single),
+        cmocka_unit_test(test_loads_that_come_again),
         cmocka_unit_test(test_parted_work_items_have_a_mask),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
