@@ -11,6 +11,7 @@ include=${CUDA_HOME:-/usr/local/cuda}/include
   echo '_Static_assert(sizeof(CUmemAllocationProp) == 32, "CUmemAllocationProp");'
   echo '_Static_assert(sizeof(CUmemAccessDesc) == 12, "CUmemAccessDesc");'
   echo '_Static_assert(sizeof(CUuuid) == 16, "CUuuid");'
+  echo '_Static_assert(sizeof(CUDA_KERNEL_NODE_PARAMS_v2) == 72, "CUDA_KERNEL_NODE_PARAMS");'
 } >"${TMPDIR:-/tmp}/check_cuda_api.$$.c"
 trap 'rm -f "${TMPDIR:-/tmp}/check_cuda_api.$$.c"' EXIT
 cc -std=c17 -I"$include" -fsyntax-only "${TMPDIR:-/tmp}/check_cuda_api.$$.c"

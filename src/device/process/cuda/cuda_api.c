@@ -32,8 +32,12 @@ int sp_cuda_load(void)
     if (!error)                                                                                    \
         error = find(library, #symbol, &sp_cuda.member);
     SP_CUDA_FUNCTIONS(FIND)
+    int needed = error;
+    SP_CUDA_OPTIONAL_FUNCTIONS(FIND)
 #undef FIND
-    return error;
+    if (error)
+        sp_cuda.GraphCreate = NULL; /* none of them is used without it */
+    return needed;
 }
 
 const char *sp_cuda_error_text(CUresult error, char *text, size_t bytes)

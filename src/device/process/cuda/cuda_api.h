@@ -22,6 +22,9 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUgraphExec_st *CUgraphExec;
 typedef unsigned long long CUmemGenericAllocationHandle;
 typedef struct {
     char bytes[16];
@@ -132,7 +135,16 @@ typedef struct {
     int flags; /* CU_MEM_ACCESS_FLAGS_ */
 } CUmemAccessDesc;
 
-/* X(member, symbol, arguments): every entry point, all of them needed. */
+/* CUDA_KERNEL_NODE_PARAMS_v2 */
+typedef struct {
+    CUfunction func;
+    unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    void **kernelParams, **extra;
+    void *kern; /* in place of func, where that is NULL */
+    CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS;
+
+/* X(member, symbol, arguments): every entry point that is needed. */
 #define SP_CUDA_FUNCTIONS(X)                                                                       \
     X(Init, cuInit, (unsigned flags))                                                              \
     X(DriverGetVersion, cuDriverGetVersion, (int *version))                                        \
@@ -214,16 +226,31 @@ typedef struct {
        unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,                 \
        void **parameters, void **extra))
 
+/* Those that the backend does without where the driver has none: it is older than CUDA 12.0. Then all of them are NULL. */
+#define SP_CUDA_OPTIONAL_FUNCTIONS(X)                                                              \
+    X(GraphCreate, cuGraphCreate, (CUgraph * graph, unsigned flags))                               \
+    X(GraphAddKernelNode, cuGraphAddKernelNode_v2,                                                 \
+      (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies, size_t count,           \
+       const CUDA_KERNEL_NODE_PARAMS *parameters))                                                 \
+    X(GraphInstantiate, cuGraphInstantiateWithFlags,                                               \
+      (CUgraphExec * exec, CUgraph graph, unsigned long long flags))                               \
+    X(GraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams_v2,                             \
+      (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *parameters))             \
+    X(GraphLaunch, cuGraphLaunch, (CUgraphExec exec, CUstream stream))                             \
+    X(GraphExecDestroy, cuGraphExecDestroy, (CUgraphExec exec))                                    \
+    X(GraphDestroy, cuGraphDestroy, (CUgraph graph))
+
 #define SP_CUDA_MEMBER(member, symbol, arguments) CUresult(*member) arguments;
 
 struct sp_cuda {
     SP_CUDA_FUNCTIONS(SP_CUDA_MEMBER)
+    SP_CUDA_OPTIONAL_FUNCTIONS(SP_CUDA_MEMBER)
 };
 
 extern struct sp_cuda sp_cuda;
 
 /* Opens the library (SP_CUDA_LIBRARY, or the path in SAMEPAGE_CUDA_LIBRARY, which tests use) and
- * finds all entry points. 0; -ENODEV where there is no such library; -ENOSYS where it is too old.
+ * finds the entry points. 0; -ENODEV where there is no such library; -ENOSYS where it is too old.
  */
 int sp_cuda_load(void);
 

@@ -955,3 +955,87 @@ ENTRY(cuLaunchKernel, CUfunction function, unsigned grid_x, unsigned grid_y, uns
     free(launch);
     return result;
 }
+
+/* --- Graphs of one kernel ------------------------------------------------------------------------
+ */
+
+struct CUgraph_st {
+    CUgraphNode node;
+};
+struct CUgraphNode_st {
+    CUDA_KERNEL_NODE_PARAMS parameters;
+};
+struct CUgraphExec_st {
+    CUgraphNode node;
+    CUDA_KERNEL_NODE_PARAMS parameters;
+    size_t bytes;
+    unsigned char block[4096];
+};
+
+ENTRY(cuGraphCreate, CUgraph *graph, unsigned flags)
+{
+    CHECK_CONTEXT();
+    *graph = calloc(1, sizeof **graph);
+    return *graph && !flags && !getenv("FAKE_CUDA_WITHOUT_GRAPHS") ? CUDA_SUCCESS
+                                                                   : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult set_parameters(CUgraphExec exec, const CUDA_KERNEL_NODE_PARAMS *parameters)
+{
+    exec->parameters = *parameters;
+    exec->bytes = *(size_t *)parameters->extra[3];
+    if (parameters->kernelParams || exec->bytes > sizeof exec->block)
+        return CUDA_ERROR_INVALID_VALUE;
+    memcpy(exec->block, parameters->extra[1], exec->bytes);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuGraphAddKernelNode_v2, CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+      size_t count, const CUDA_KERNEL_NODE_PARAMS *parameters)
+{
+    CHECK_CONTEXT();
+    if (dependencies || count || graph->node)
+        return CUDA_ERROR_INVALID_VALUE;
+    *node = graph->node = calloc(1, sizeof **node);
+    graph->node->parameters = *parameters;
+    return CUDA_SUCCESS;
+}
+
+/* The parameters of the node are read here, which is early enough for the backend. */
+ENTRY(cuGraphInstantiateWithFlags, CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+{
+    CHECK_CONTEXT();
+    *exec = calloc(1, sizeof **exec);
+    (*exec)->node = graph->node;
+    return flags ? CUDA_ERROR_INVALID_VALUE : set_parameters(*exec, &graph->node->parameters);
+}
+
+ENTRY(cuGraphExecKernelNodeSetParams_v2, CUgraphExec exec, CUgraphNode node,
+      const CUDA_KERNEL_NODE_PARAMS *parameters)
+{
+    CHECK_CONTEXT();
+    return node == exec->node ? set_parameters(exec, parameters) : CUDA_ERROR_INVALID_VALUE;
+}
+
+ENTRY(cuGraphLaunch, CUgraphExec exec, CUstream stream)
+{
+    const CUDA_KERNEL_NODE_PARAMS *p = &exec->parameters;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, exec->block, CU_LAUNCH_PARAM_BUFFER_SIZE,
+                     &exec->bytes, CU_LAUNCH_PARAM_END};
+    return cuLaunchKernel(p->func, p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX, p->blockDimY,
+                          p->blockDimZ, p->sharedMemBytes, stream, NULL, extra);
+}
+
+ENTRY(cuGraphExecDestroy, CUgraphExec exec)
+{
+    memset(exec, 0xdb, sizeof *exec);
+    free(exec);
+    return CUDA_SUCCESS;
+}
+
+ENTRY(cuGraphDestroy, CUgraph graph)
+{
+    free(graph->node);
+    free(graph);
+    return CUDA_SUCCESS;
+}
