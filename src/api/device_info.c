@@ -112,7 +112,8 @@ static cl_int reply_fp_config(const struct sp_query *query, cl_device_info param
 {
     cl_device_fp_config config = CL_FP_ROUND_TO_NEAREST | CL_FP_INF_NAN | CL_FP_DENORM;
     if (param == CL_DEVICE_SINGLE_FP_CONFIG)
-        config |= CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
+        config |= CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT |
+                  (info->is_gpu ? CL_FP_FMA : 0); /* not every processor has it */
     else
         /* The specification's least for double; the rounding modes are those of conversions. */
         config = info->fp64 ? config | CL_FP_FMA | CL_FP_ROUND_TO_ZERO | CL_FP_ROUND_TO_INF : 0;

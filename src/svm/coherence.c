@@ -245,6 +245,9 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
     bool is_at_home = sp_span_is_at_home(region->span);
     if (region->unsettled && !coherence->is_map)
         sp_watched_maps_settle(region);
+    if (region->kept && !coherence->is_map && range->memory == SP_AGENT_HOST &&
+        range->access != SP_ACCESS_READ)
+        sp_watched_maps_unkeep(region);
     /* What is going to be overwritten is needed from nobody, and what is current from nobody else. */
     bool is_needed = !is_at_home && range->access != SP_ACCESS_DISCARD &&
                      !sp_directory_is_current(&region->directory, range->first, range->end,

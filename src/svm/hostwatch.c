@@ -260,6 +260,23 @@ void sp_hostwatch_collect(struct sp_hostwatch *watch,
     free(watch);
 }
 
+bool sp_hostwatch_collect_on(struct sp_hostwatch *watch,
+                             void (*written)(void *data, uint64_t first, uint64_t end), void *data)
+{
+    const struct sp_hostwatch_ops *ops = methods[hostwatch.method].ops;
+    struct sp_hostwatch_runs runs = {.written = written, .data = data};
+    bool may_stay = ops->collect_on && watch->bytes && !is_forked_child();
+    if (!may_stay) {
+        sp_hostwatch_collect(watch, written, data);
+        return false;
+    }
+    bool stays = ops->collect_on(watch, &runs);
+    tell(&runs);
+    if (!stays)
+        sp_hostwatch_drop(watch);
+    return stays;
+}
+
 static void ignore(void *data, uint64_t first, uint64_t end)
 {
     (void)data, (void)first, (void)end;

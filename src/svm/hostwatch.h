@@ -11,6 +11,7 @@
 #define SP_SVM_HOSTWATCH_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum sp_hostwatch_method {
@@ -46,6 +47,11 @@ void sp_hostwatch_populate(const void *start, size_t bytes);
  * child), for everything up to the range's end. Takes NULL (nothing is called). */
 void sp_hostwatch_collect(struct sp_hostwatch *watch,
                           void (*written)(void *data, uint64_t first, uint64_t end), void *data);
+
+/* The same, but the range is watched on from here, for the same price; where that is not possible, and with false, the watch
+ * has ended. */
+bool sp_hostwatch_collect_on(struct sp_hostwatch *watch,
+                             void (*written)(void *data, uint64_t first, uint64_t end), void *data);
 
 /* Ends the watch without asking. Takes NULL. */
 void sp_hostwatch_drop(struct sp_hostwatch *watch);

@@ -36,6 +36,9 @@ struct sp_hostwatch_ops {
     int (*arm)(struct sp_hostwatch *watch);
     /* Adds the written runs in ascending order, and from where it cannot tell, everything up to the end. */
     void (*collect)(struct sp_hostwatch *watch, struct sp_hostwatch_runs *runs);
+    /* As collect, and watches on from there; false where it cannot, and then what it added is all the same. NULL: it never
+     * can. */
+    bool (*collect_on)(struct sp_hostwatch *watch, struct sp_hostwatch_runs *runs);
     /* Frees `state`; in a forked process too, so it asks nothing of the system that concerns the parent. */
     void (*forget)(struct sp_hostwatch *watch);
 };

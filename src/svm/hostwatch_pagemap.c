@@ -106,10 +106,11 @@ static int arm_pagemap(struct sp_hostwatch *watch)
     return error ? error : protect_written(watch);
 }
 
-static void collect_pagemap(struct sp_hostwatch *watch, struct sp_hostwatch_runs *runs)
+/* With SCAN_WP_MATCHING in `flags` what is found is protected again, in the same pass. False: the mapping is another one. */
+static bool scan_written(struct sp_hostwatch *watch, uint64_t flags, struct sp_hostwatch_runs *runs)
 {
     struct page_run found[RUNS_PER_SCAN];
-    struct scan_arguments scan = scan_of(watch, 0);
+    struct scan_arguments scan = scan_of(watch, flags);
     uint64_t base = scan.start;
     scan.vec = (uintptr_t)found;
     scan.vec_len = RUNS_PER_SCAN;
@@ -121,8 +122,20 @@ static void collect_pagemap(struct sp_hostwatch *watch, struct sp_hostwatch_runs
             sp_hostwatch_runs_add(runs, found[i].start - base, found[i].end - base);
         scan.start = scan.walk_end;
     }
-    if (scan.start < scan.end) /* the mapping is another one now */
-        sp_hostwatch_runs_add(runs, scan.start - base, watch->given_bytes);
+    if (scan.start == scan.end)
+        return true;
+    sp_hostwatch_runs_add(runs, scan.start - base, watch->given_bytes);
+    return false;
+}
+
+static void collect_pagemap(struct sp_hostwatch *watch, struct sp_hostwatch_runs *runs)
+{
+    scan_written(watch, 0, runs);
+}
+
+static bool collect_on_pagemap(struct sp_hostwatch *watch, struct sp_hostwatch_runs *runs)
+{
+    return scan_written(watch, SCAN_WP_MATCHING, runs);
 }
 
 static void forget_pagemap(struct sp_hostwatch *watch)
@@ -135,5 +148,6 @@ const struct sp_hostwatch_ops sp_hostwatch_pagemap_ops = {
     .stop = stop_pagemap,
     .arm = arm_pagemap,
     .collect = collect_pagemap,
+    .collect_on = collect_on_pagemap,
     .forget = forget_pagemap,
 };

@@ -29,6 +29,11 @@ struct sp_watched_map {
     uint64_t written; /* bytes, while it is collected */
 };
 
+static bool is_same(const struct sp_watched_map *map, const struct sp_watched_map *other)
+{
+    return map->first == other->first && map->end == other->end;
+}
+
 static size_t page_bytes(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
@@ -66,22 +71,26 @@ static void populate_arrived(struct sp_region *region, uint64_t first, uint64_t 
 }
 
 /* Takes over the watch of the map of the same range before. Other ranges could overlap, and to watch them is to forget what was
- * written there. */
+ * written there. What was written before this map began may be told again at its end: the host has it current all the same. */
 static bool take_over(struct sp_watched_map *map)
 {
     struct sp_region *region = map->region;
     pthread_mutex_lock(&region->lock);
-    struct sp_watched_map *last = region->unsettled;
-    bool is_same = last && !last->next && last->first == map->first && last->end == map->end;
-    if (is_same) {
-        map->watch = last->watch;
-        region->unsettled = NULL;
-        free(last);
-    } else {
+    struct sp_watched_map **link = &region->unsettled;
+    if (!*link || (*link)->next || !is_same(*link, map)) {
         sp_watched_maps_settle(region);
+        link = &region->kept;
     }
+    struct sp_watched_map *last = *link;
+    bool is_taken = last && is_same(last, map);
+    if (is_taken) {
+        map->watch = last->watch;
+        *link = NULL;
+        free(last);
+    }
+    sp_watched_maps_unkeep(region);
     pthread_mutex_unlock(&region->lock);
-    return is_same;
+    return is_taken;
 }
 
 static bool begin_watch(struct sp_watched_map *map)
@@ -131,7 +140,8 @@ void sp_watched_maps_drop(struct sp_region *region)
 {
     drop(region->maps);
     drop(region->unsettled);
-    region->maps = region->unsettled = NULL;
+    drop(region->kept);
+    region->maps = region->unsettled = region->kept = NULL;
 }
 
 static void take_written(void *data, uint64_t first, uint64_t end)
@@ -145,11 +155,13 @@ static void take_written(void *data, uint64_t first, uint64_t end)
     sp_region_note_written(map->region, first, end, SP_AGENT_HOST);
 }
 
-/* Takes what was written for changed. With the region's lock held. */
+/* Takes what was written for changed; the range is still watched where map->watch says so. With the region's lock held. */
 static void end_watch(struct sp_watched_map *map)
 {
     struct sp_region *region = map->region;
-    sp_hostwatch_collect(map->watch, take_written, map);
+    map->written = 0;
+    if (!sp_hostwatch_collect_on(map->watch, take_written, map))
+        map->watch = NULL;
     /* A partial last page is not watched (hostwatch.h): it is taken for written. */
     uint64_t rest = map->end & ~(uint64_t)(page_bytes() - 1);
     if (rest < map->end)
@@ -167,9 +179,19 @@ void sp_watched_maps_settle(struct sp_region *region)
     while (region->unsettled) {
         struct sp_watched_map *map = region->unsettled;
         region->unsettled = map->next;
+        map->next = NULL;
         end_watch(map);
-        free(map);
+        if (map->watch && !region->is_dense && !region->kept)
+            region->kept = map;
+        else
+            drop(map);
     }
+}
+
+void sp_watched_maps_unkeep(struct sp_region *region)
+{
+    drop(region->kept);
+    region->kept = NULL;
 }
 
 void sp_watched_map_end(struct sp_arena *arena, const void *address)

@@ -2,7 +2,8 @@
  * between map and unmap, and at the unmap only the pages that it really wrote are taken for changed.
  *
  * What was written is looked up when somebody else than a map of the host is going to use the region: until then the watch
- * of an ended map stays, and a map of the same range goes on with it. So maps one after the other cost no scan of their pages.
+ * of an ended map stays, and a map of the same range goes on with it. So maps one after the other cost no scan of their pages,
+ * and where a device uses the region in between it is one for each map.
  *
  * They are kept in their region under its lock. Called by the coherence layer and by whoever unmaps.
  */
@@ -24,6 +25,9 @@ void sp_watched_map_end(struct sp_arena *arena, const void *address);
 
 /* Takes what was written in maps that have ended for changed. With the region's lock held. */
 void sp_watched_maps_settle(struct sp_region *region);
+
+/* The host is going to change the region outside of maps, of which no watch need tell. With the region's lock held. */
+void sp_watched_maps_unkeep(struct sp_region *region);
 
 /* Forgets the maps of a region that ends. */
 void sp_watched_maps_drop(struct sp_region *region);

@@ -403,6 +403,32 @@ static void armed_again_and_again(void **state)
     unmap(&range);
 }
 
+/* What is asked in between is told once. Methods that cannot go on say so, and have ended. */
+static void a_watch_goes_on_after_it_was_asked(void **state)
+{
+    (void)state;
+    enum { PAGES = 700, RUNS = 300 };
+    struct range range = map_file(PAGES);
+    touch_all(&range);
+    struct sp_hostwatch *watch = arm(&range);
+    for (unsigned round = 0; round < 4; round++) {
+        struct found found = {.pages = calloc(PAGES, 1), .num_pages = PAGES};
+        for (size_t i = 0; i < (round == 2 ? RUNS : 1u); i++)
+            touch(&range, i * 2 + round);
+        bool goes_on = sp_hostwatch_collect_on(watch, note, &found);
+        assert_int_equal(found.runs, round == 2 ? RUNS : 1);
+        assert_true(found.pages[round]);
+        free(found.pages);
+        assert_int_equal(goes_on, method == SP_HOSTWATCH_PAGEMAP);
+        if (!goes_on)
+            watch = arm(&range);
+    }
+    expect_pages(watch, &range, NULL, 0);
+    sp_hostwatch_drop(arm(&range));
+    sp_hostwatch_drop(NULL);
+    unmap(&range);
+}
+
 /* One range, then others that share a part of it. */
 static void ranges_change_from_watch_to_watch(void **state)
 {
@@ -688,6 +714,7 @@ int main(void)
         cmocka_unit_test(two_watches_at_once),
         cmocka_unit_test(armed_again_and_again),
         cmocka_unit_test(ranges_change_from_watch_to_watch),
+        cmocka_unit_test(a_watch_goes_on_after_it_was_asked),
         cmocka_unit_test(written_pages_that_leave_the_mapping_are_found),
         cmocka_unit_test(a_range_that_is_mapped_anew_loses_no_write),
         cmocka_unit_test(a_part_that_is_mapped_anew_loses_no_write),
