@@ -1,8 +1,9 @@
-/* Values that loops carry, and loops that each work-item leaves by itself (carried.h, analyse.h):
- * text of IR in, what has a variable. */
+/* Values that loops carry, loops that add up few of them, and loops that each work-item leaves by
+ * itself (carried.h, unroll.h, analyse.h): text of IR in, what has a variable or is left. */
 #include "compiler/cc/module.h"
 #include "compiler/cc/workgroup/analyse.h"
 #include "compiler/cc/workgroup/carried.h"
+#include "compiler/cc/workgroup/unroll.h"
 
 #include <llvm-c/Analysis.h>
 #include <setjmp.h>
@@ -26,6 +27,7 @@ static void parse(struct parsed *parsed, const char *text)
     parsed->context = sp_cc_context_create(&parsed->log);
     sp_cc_text_format(&whole,
                       "declare i64 @__sp_local_id_0() memory(none)\n"
+                      "declare i64 @__sp_local_id_1() memory(none)\n"
                       "declare float @llvm.fma.f32(float, float, float)\n%s",
                       text);
     parsed->module = sp_cc_module_read(parsed->context,
@@ -259,6 +261,74 @@ static void test_loops_of_a_length_of_their_own(void **state)
     assert_false(ends_own_loop("%n", "body")); /* of the same length for all */
 }
 
+/* Loops left of `for (i < turns) sum += load of p[index]` (or 1 where `sum` is "0"), which stands
+ * beside another that adds nothing up. `other` is the index of a second load. */
+static uint32_t loops_left(const char *turns, const char *index, const char *other, const char *sum)
+{
+    struct parsed parsed;
+    struct sp_wg_graph graph;
+    struct sp_cc_text text = {0};
+    sp_cc_text_format(&text,
+                      "define void @k(ptr addrspace(1) %%p, i64 %%n) {\n"
+                      "entry:\n"
+                      "  %%x = call i64 @__sp_local_id_0()\n"
+                      "  %%y = call i64 @__sp_local_id_1()\n"
+                      "  %%row = mul i64 %%y, %%n\n"
+                      "  %%xy = add i64 %%row, %%x\n"
+                      "  %%few = icmp ult i64 %%x, 5\n"
+                      "  br label %%body\n"
+                      "body:\n"
+                      "  %%i = phi i64 [ 0, %%entry ], [ %%up, %%body ]\n"
+                      "  %%sum = phi i64 [ 7, %%entry ], [ %%next, %%body ]\n"
+                      "  %%place = mul i64 %%i, %%n\n"
+                      "  %%one = add i64 %%place, %s\n"
+                      "  %%two = add i64 %%place, %s\n"
+                      "  %%a = getelementptr i64, ptr addrspace(1) %%p, i64 %%one\n"
+                      "  %%b = getelementptr i64, ptr addrspace(1) %%p, i64 %%two\n"
+                      "  %%c = load i64, ptr addrspace(1) %%a\n"
+                      "  %%d = load i64, ptr addrspace(1) %%b\n"
+                      "  %%cd = mul i64 %%c, %%d\n"
+                      "  %%next = add i64 %s, %%cd\n"
+                      "  %%up = add i64 %%i, 1\n"
+                      "  %%more = icmp ult i64 %%up, %s\n"
+                      "  br i1 %%more, label %%body, label %%between\n"
+                      "between:\n"
+                      "  %%total = phi i64 [ %%next, %%body ]\n"
+                      "  %%out = getelementptr i64, ptr addrspace(1) %%p, i64 %%xy\n"
+                      "  store i64 %%total, ptr addrspace(1) %%out\n"
+                      "  br label %%again\n"
+                      "again:\n"
+                      "  %%j = phi i64 [ 0, %%between ], [ %%on, %%again ]\n"
+                      "  %%e = getelementptr i64, ptr addrspace(1) %%out, i64 %%j\n"
+                      "  store i64 %%j, ptr addrspace(1) %%e\n"
+                      "  %%on = add i64 %%j, 1\n"
+                      "  %%stay = icmp ult i64 %%on, 4\n"
+                      "  br i1 %%stay, label %%again, label %%end\n"
+                      "end: ret void\n}\n",
+                      index, other, sum, turns);
+    parse(&parsed, text.bytes);
+    assert_null(sp_wg_unroll(parsed.module, &parsed.function, 1, NULL));
+    sp_wg_graph_init(&graph, parsed.function);
+    uint32_t loops = graph.num_loops;
+    sp_wg_graph_finish(&graph);
+    sp_cc_text_finish(&text);
+    discard(&parsed);
+    return loops;
+}
+
+static void test_short_sums_are_unrolled(void **state)
+{
+    (void)state;
+    assert_int_equal(loops_left("8", "%xy", "%xy", "%sum"), 1);  /* the loop beside it stays */
+    assert_int_equal(loops_left("8", "%xy", "0", "%sum"), 1);    /* shared by all */
+    assert_int_equal(loops_left("16", "%xy", "%xy", "%sum"), 1);
+    assert_int_equal(loops_left("18", "%xy", "%xy", "%sum"), 2); /* too long */
+    assert_int_equal(loops_left("%n", "%xy", "%xy", "%sum"), 2); /* nobody knows how long */
+    assert_int_equal(loops_left("8", "%row", "%x", "%sum"), 2);  /* serve a column, and a row */
+    assert_int_equal(loops_left("8", "%xy", "%x", "%sum"), 2);
+    assert_int_equal(loops_left("8", "0", "0", "%i"), 2); /* no sum of each work-item */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +337,7 @@ int main(void)
         cmocka_unit_test(test_old_values_that_are_still_needed),
         cmocka_unit_test(test_values_of_an_inner_loop),
         cmocka_unit_test(test_loops_of_a_length_of_their_own),
+        cmocka_unit_test(test_short_sums_are_unrolled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,23 @@
  * picks its words of the message by an index; unrolled, moves vanish, indices are constants, and
  * all of it stays in registers.
  *
+ * A short loop that adds up a value for each work-item loads and stores the sum of each in every
+ * turn, too. Unrolled, it is one pass over the work-items. But where what a turn loads serves
+ * several of them, as a row of a matrix serves a column of work-items, all of them should go
+ * through each turn together: with sums in registers each load is done once (tiled matmul: twice as
+ * fast). So only loops are unrolled in which each work-item has all that it loads to itself, or
+ * shares it with all.
+ *
  * LLVM's unroller does the work and finds the exact number of turns; what is computed here decides
  * only which loops are worth it. No mark is left: loops are made anew for all work-items. */
 #include "compiler/cc/workgroup/unroll.h"
 
 #include "compiler/cc/ir.h"
+#include "compiler/cc/workgroup/analyse.h"
 #include "compiler/cc/workgroup/graph.h"
 #include "compiler/cc/workgroup/metadata.h"
+#include "compiler/cc/workgroup/special.h"
+#include "compiler/cc/workgroup/uniformity.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -21,6 +31,15 @@
 /* Instructions of a loop unrolled: 64 to 80 rounds of common hashes are 2000 to 6000. Twice as much
  * code takes a little more than twice as long to make. */
 #define MAX_UNROLLED 8192u
+
+/* Turns of a loop that adds up, and its instructions unrolled. What a region gains by doing without
+ * the load and the store of a sum is used up after some ten turns, while code goes on to grow. */
+#define MOST_ADDED_UP 16u
+#define MAX_ADDED_UP 512u
+
+/* Operations of an address that are looked at; beyond, it may depend on anything. */
+#define ADDRESS_LIMIT 64u
+#define ALL_DIMENSIONS 7u
 
 #define UNROLL                                                                                     \
     "function(loop-simplify,lcssa,loop(loop-unroll-full),sroa<modify-cfg>,early-cse<memssa>,"      \
@@ -125,18 +144,81 @@ static uint64_t size_of(const struct sp_wg_graph *graph, const struct sp_wg_loop
     return size;
 }
 
-static bool pays(const struct sp_wg_graph *graph, uint32_t number)
+/* The dimensions, as bits, in whose ids work-items must differ for the value to differ. */
+static unsigned dimensions_of(const struct sp_wg_uniformity *uniformity, LLVMValueRef value,
+                              unsigned *steps)
 {
-    const struct sp_wg_loop *loop = &graph->loops[number];
-    uint64_t turns = about_turns(graph, loop), size = size_of(graph, loop);
-    return is_innermost(graph, number) && size && turns && turns <= MAX_UNROLLED / size &&
-           num_handed_on(graph, loop) >= MIN_HANDED_ON;
+    static const char prefix[] = "__sp_local_id_";
+    if (!LLVMIsAInstruction(value) || !sp_wg_is_divergent(uniformity, value))
+        return 0;
+    if (sp_ir_is_intrinsic(value, prefix))
+        return 1u << (sp_ir_callee(value)[strlen(prefix)] - '0');
+    if (!*steps || LLVMIsAPHINode(value) || LLVMIsACallInst(value) || LLVMIsAAllocaInst(value))
+        return ALL_DIMENSIONS;
+    --*steps;
+    unsigned found = 0;
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        found |= dimensions_of(uniformity, LLVMGetOperand(value, (unsigned)i), steps);
+    return found;
 }
 
-/* Marks the branches back to the header; loops that the source has said something of are left
- * alone.
- */
-static bool mark(const struct sp_wg_graph *graph, const struct sp_wg_loop *loop)
+/* The dimensions that the kernel asks its ids for: in others, work-items do all the same. */
+static unsigned used_dimensions(const struct sp_wg_graph *graph,
+                                const struct sp_wg_uniformity *uniformity)
+{
+    unsigned used = 0, steps = 1;
+    for (uint32_t b = 0; b < graph->num_blocks; b++)
+        for (LLVMValueRef value = LLVMGetFirstInstruction(graph->blocks[b]); value;
+             value = LLVMGetNextInstruction(value))
+            if (sp_ir_is_intrinsic(value, "__sp_local_id_"))
+                used |= dimensions_of(uniformity, value, &steps);
+    return used;
+}
+
+/* Whether the loop has a sum of each work-item, and nothing that serves some of them. */
+static bool adds_up(const struct sp_wg_graph *graph, const struct sp_wg_uniformity *uniformity,
+                    const struct sp_wg_loop *loop)
+{
+    unsigned used = used_dimensions(graph, uniformity);
+    bool sum = false;
+    SP_BITS_EACH(b, &loop->blocks)
+    {
+        if (sp_bits_has(&uniformity->branches, b) || sp_bits_has(&uniformity->parted, b))
+            return false;
+        for (LLVMValueRef value = LLVMGetFirstInstruction(graph->blocks[b]); value;
+             value = LLVMGetNextInstruction(value)) {
+            unsigned steps = ADDRESS_LIMIT;
+            if (LLVMIsAPHINode(value) && b == loop->header)
+                sum |= sp_wg_is_divergent(uniformity, value);
+            if (!LLVMIsALoadInst(value) || !sp_wg_is_divergent(uniformity, value))
+                continue;
+            unsigned has = dimensions_of(uniformity, LLVMGetOperand(value, 0), &steps);
+            if ((has & used) != used)
+                return false;
+        }
+    }
+    return sum;
+}
+
+static bool pays(const struct sp_wg_graph *graph, const struct sp_wg_uniformity *uniformity,
+                 uint32_t number)
+{
+    const struct sp_wg_loop *loop = &graph->loops[number];
+    uint64_t size = size_of(graph, loop);
+    if (!is_innermost(graph, number) || !size)
+        return false;
+    uint64_t turns = about_turns(graph, loop);
+    if (turns && turns <= MAX_UNROLLED / size && num_handed_on(graph, loop) >= MIN_HANDED_ON)
+        return true;
+    /* A question that comes first is asked once more than there are turns. */
+    turns = sp_wg_loop_turns(graph, number, MOST_ADDED_UP + 1);
+    return turns && turns <= MAX_ADDED_UP / size && adds_up(graph, uniformity, loop);
+}
+
+/* Marks the branches back to the header, for the unroller or against it; loops that the source has
+ * said something of, or that are marked, are left alone. */
+static bool mark(const struct sp_wg_graph *graph, const struct sp_wg_loop *loop,
+                 void (*how)(LLVMContextRef context, LLVMValueRef latch))
 {
     LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(graph->function));
     unsigned kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9);
@@ -147,7 +229,7 @@ static bool mark(const struct sp_wg_graph *graph, const struct sp_wg_loop *loop)
         LLVMValueRef latch = LLVMGetBasicBlockTerminator(graph->blocks[b]);
         if (LLVMGetMetadata(latch, kind))
             continue;
-        sp_wg_mark_unrolled_loop(context, latch);
+        how(context, latch);
         marked = true;
     }
     return marked;
@@ -170,11 +252,28 @@ static bool mark_loops(LLVMValueRef function)
     if (has_switch(function))
         return false;
     sp_wg_graph_init(&graph, function);
-    for (uint32_t i = 0; i < graph.num_loops; i++)
-        if (!graph.irreducible && pays(&graph, i))
-            any |= mark(&graph, &graph.loops[i]);
+    if (graph.num_loops && !graph.irreducible) {
+        struct sp_wg_uniformity uniformity;
+        sp_wg_uniformity_init(&uniformity, &graph, NULL, sp_wg_agreement_pays(function));
+        for (uint32_t i = 0; i < graph.num_loops; i++)
+            if (pays(&graph, &uniformity, i))
+                any |= mark(&graph, &graph.loops[i], sp_wg_mark_unrolled_loop);
+        sp_wg_uniformity_finish(&uniformity, &graph);
+    }
     sp_wg_graph_finish(&graph);
     return any;
+}
+
+/* The unroller would choose more by itself. */
+static void mark_others(LLVMValueRef function)
+{
+    struct sp_wg_graph graph;
+    if (has_switch(function))
+        return;
+    sp_wg_graph_init(&graph, function);
+    for (uint32_t i = 0; i < graph.num_loops; i++)
+        mark(&graph, &graph.loops[i], sp_wg_mark_rolled_loop);
+    sp_wg_graph_finish(&graph);
 }
 
 static void remove_marks(LLVMValueRef function)
@@ -195,6 +294,9 @@ char *sp_wg_unroll(LLVMModuleRef module, const LLVMValueRef *kernels, size_t cou
         any |= mark_loops(kernels[i]);
     if (!any)
         return NULL;
+    for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        if (sp_ir_is_definition(f))
+            mark_others(f);
     char *error = sp_ir_run_passes(module, UNROLL, machine);
     for (f = LLVMGetFirstFunction(module); f && !error; f = LLVMGetNextFunction(f))
         if (sp_ir_is_definition(f))
