@@ -1117,3 +1117,103 @@ KERNEL(places)
     out[GID * 4 + 2] = kept;
     out[GID * 4 + 3] = t;
 }
+
+/* Loops from the id in equal steps (docs/common-turns.md), where the counter wraps around: for some work-items before the
+ * first turn, for others behind it. */
+KERNEL(stride_wraps)
+{
+    uint turns = 0, sum = 0;
+    for (uint i = 0xfffffff9u + (uint)LID; i < 0xf0000000u; i += 0x78000000u) {
+        turns++;
+        sum += i;
+    }
+    for (uint i = 0xefffff00u + (uint)LID + (n & 3); i < 0xf0000000u; i += 0x78000000u) {
+        turns += 100;
+        sum ^= i;
+    }
+    out[GID * 4] = (int)turns;
+    out[GID * 4 + 1] = (int)sum;
+}
+
+KERNEL(stride_ends_at_the_largest)
+{
+    uint turns = 0;
+    int last = 0;
+    for (int i = 0x7fffffff - 2048 + LID; i < 0x7fffffff - 20; i += 16) {
+        turns++;
+        last ^= i;
+    }
+    for (long i = get_local_id(0); i <= (long)(n & 31); i += 3)
+        turns += 1000;
+    out[GID * 4] = (int)turns;
+    out[GID * 4 + 1] = last;
+}
+
+/* The counter is compared in more bits than it has, and with a bound below 0. */
+KERNEL(stride_widened)
+{
+    int turns = 0;
+    long bound = 40 + (long)(n & 31), below = (long)(n & 31) - 100;
+    for (uint i = (uint)LID; i < (ulong)bound; i += 5)
+        turns++;
+    for (int i = LID - 150; i < below; i += 7)
+        turns += 100;
+    for (ushort i = (ushort)LID; i < 300; i += 64)
+        turns += 10000;
+    out[GID * 4] = turns;
+}
+
+/* The bound is in memory, and each turn of the loop changes it, for all at once. */
+KERNEL(stride_of_a_changing_bound)
+{
+    int sum = 0;
+    if (LID == 0)
+        tmp[0] = 3 * LSIZE;
+    SYNC;
+    uint step = LSIZE;
+    for (uint i = LID; i < (uint)tmp[0]; i += step) {
+        sum += (int)i;
+        SYNC;
+        if (LID == 0)
+            tmp[0] += (int)i < 2 * LSIZE ? LSIZE : 0;
+        SYNC;
+    }
+    out[GID * 4] = sum;
+}
+
+/* A tile with a border, and rows that some work-items have one more of. */
+KERNEL(stride_tile)
+{
+    local int tile[20][23];
+    uint sx = get_local_size(0), sy = get_local_size(1);
+    if (get_local_id(2) == 0)
+        for (uint y = get_local_id(1); y < 20; y += sy)
+            for (uint x = get_local_id(0); x < 23; x += sx)
+                tile[y][x] = (int)(y * 100 + x);
+    SYNC;
+    int sum = 0;
+    for (uint y = get_local_id(1); y < 20; y += 8)
+        for (uint x = get_local_id(0); x < 23; x += 16)
+            sum += tile[19 - y][x];
+    out[GID * 4] = sum;
+}
+
+/* What a loop carries, in several ways at once. */
+KERNEL(carried_values)
+{
+    int a = LID, b = 1, c = in[GID], last = 0;
+    for (uint i = 0; i < 6 + (n & 1); i++) {
+        last = a;
+        a += c * (int)i;
+        if (a & 1)
+            b += last;
+        c ^= b;
+    }
+    float sum = 0;
+    for (uint i = 0; i < 9; i++)
+        sum += (float)(in[GID] % 8) * (float)i;
+    out[GID * 4] = a + last;
+    out[GID * 4 + 1] = b;
+    out[GID * 4 + 2] = c;
+    out[GID * 4 + 3] = (int)sum;
+}
