@@ -257,7 +257,7 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
         return -ENOSPC;
     size_t most =
         is_needed ? sp_directory_runs_in(&region->directory, range->first, range->end) : 0;
-    int error = sp_supply_fill(&supply, most, most + count_waits(region));
+    int error = sp_supply_fill(&supply, most, sp_copies_for(most) + count_waits(region));
     if (!error)
         *is_blocked = wait_for_copies(&supply, coherence, range, false);
     if (!error && is_needed && !*is_blocked) {

@@ -62,6 +62,9 @@ struct sp_supply {
     size_t pieces_used;
 };
 
+/* How many copies so many transfers are at most: those from one source are one, as far as that holds as many. */
+size_t sp_copies_for(size_t transfers);
+
 /* For so many transfers that the directory asks for. -ENOMEM: what was taken is still the supply's. */
 int sp_supply_fill(struct sp_supply *supply, size_t transfers, size_t waiters);
 void sp_supply_finish(struct sp_supply *supply);

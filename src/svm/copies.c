@@ -14,8 +14,7 @@
 #include "util/alloc.h"
 #include "util/time.h"
 
-/* Transfers from one source are one copy, as far as that holds as many. */
-static size_t copies_for(size_t transfers)
+size_t sp_copies_for(size_t transfers)
 {
     size_t most = SP_MAX_AGENTS + transfers / SP_MAX_PIECES;
     return transfers < most ? transfers : most;
@@ -47,7 +46,7 @@ void sp_supply_finish(struct sp_supply *supply)
 
 int sp_supply_fill(struct sp_supply *supply, size_t transfers, size_t waiters)
 {
-    size_t copies = copies_for(transfers);
+    size_t copies = sp_copies_for(transfers);
     if (transfers > 1) {
         supply->pieces = sp_alloc(sizeof *supply->pieces + transfers * sizeof(struct sp_piece));
         if (!supply->pieces)
