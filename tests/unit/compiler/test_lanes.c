@@ -310,6 +310,9 @@ static struct counts emit(struct parsed *parsed, uint32_t bits)
             counts.apart += LLVMGetMetadata(value, noalias) != NULL;
         }
     }
+    /* Regions that copy are vectors, too, and no calls. */
+    assert_non_null(LLVMGetStringAttributeAtIndex(
+        function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "no-builtin-memcpy", 17));
     LLVMDeleteFunction(parsed->function);
     parsed->function = NULL;
     assert_false(sp_cc_module_is_broken(parsed->module, "in the test", &parsed->log));

@@ -733,6 +733,14 @@ static LLVMValueRef add_function(const struct sp_wg_environment *env, const char
         LLVMAddAttributeAtIndex(function, attributes[i].index,
                                 LLVMCreateEnumAttribute(context, kind, attributes[i].value));
     }
+    /* A copy of a region's few hundred work-items is a handful of vectors, which may stay in
+     * registers for the next region; behind a call of memcpy they do not. */
+    static const char *const no_calls[] = {"no-builtin-memcpy", "no-builtin-memmove",
+                                           "no-builtin-memset"};
+    for (size_t i = 0; i < sizeof(no_calls) / sizeof(no_calls[0]); i++)
+        LLVMAddAttributeAtIndex(
+            function, at,
+            LLVMCreateStringAttribute(context, no_calls[i], (unsigned)strlen(no_calls[i]), "", 0));
     char width[16];
     int length = snprintf(width, sizeof(width), "%u", env->vector_bits);
     LLVMAddAttributeAtIndex(
