@@ -78,6 +78,57 @@ bool sp_ir_is_intrinsic(LLVMValueRef value, const char *prefix)
     return callee && !strncmp(callee, prefix, strlen(prefix));
 }
 
+LLVMIntPredicate sp_ir_opposite(LLVMIntPredicate predicate)
+{
+    switch (predicate) {
+    case LLVMIntEQ:
+        return LLVMIntNE;
+    case LLVMIntNE:
+        return LLVMIntEQ;
+    case LLVMIntUGT:
+        return LLVMIntULE;
+    case LLVMIntUGE:
+        return LLVMIntULT;
+    case LLVMIntULT:
+        return LLVMIntUGE;
+    case LLVMIntULE:
+        return LLVMIntUGT;
+    case LLVMIntSGT:
+        return LLVMIntSLE;
+    case LLVMIntSGE:
+        return LLVMIntSLT;
+    case LLVMIntSLT:
+        return LLVMIntSGE;
+    case LLVMIntSLE:
+        return LLVMIntSGT;
+    }
+    return predicate;
+}
+
+LLVMIntPredicate sp_ir_swapped(LLVMIntPredicate predicate)
+{
+    switch (predicate) {
+    case LLVMIntUGT:
+        return LLVMIntULT;
+    case LLVMIntUGE:
+        return LLVMIntULE;
+    case LLVMIntSGT:
+        return LLVMIntSLT;
+    case LLVMIntSGE:
+        return LLVMIntSLE;
+    case LLVMIntULT:
+        return LLVMIntUGT;
+    case LLVMIntULE:
+        return LLVMIntUGE;
+    case LLVMIntSLT:
+        return LLVMIntSGT;
+    case LLVMIntSLE:
+        return LLVMIntSGE;
+    default:
+        return predicate;
+    }
+}
+
 bool sp_ir_is_definition(LLVMValueRef function)
 {
     return LLVMCountBasicBlocks(function) > 0;

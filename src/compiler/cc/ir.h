@@ -41,6 +41,10 @@ bool sp_ir_is_intrinsic(LLVMValueRef value, const char *prefix);
 
 bool sp_ir_is_definition(LLVMValueRef function);
 
+/* The comparison that holds where this one does not, and the same one with its sides exchanged. */
+LLVMIntPredicate sp_ir_opposite(LLVMIntPredicate predicate);
+LLVMIntPredicate sp_ir_swapped(LLVMIntPredicate predicate);
+
 /* Calls `visit` for each instruction of the module, in order. It may replace and erase the one it is given, and build before
  * and right behind it: what it builds is not visited. */
 void sp_ir_each_instruction(LLVMModuleRef module,

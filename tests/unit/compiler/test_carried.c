@@ -319,8 +319,8 @@ static uint32_t loops_left(const char *turns, const char *index, const char *oth
 static void test_short_sums_are_unrolled(void **state)
 {
     (void)state;
-    assert_int_equal(loops_left("8", "%xy", "%xy", "%sum"), 1);  /* the loop beside it stays */
-    assert_int_equal(loops_left("8", "%xy", "0", "%sum"), 1);    /* shared by all */
+    assert_int_equal(loops_left("8", "%xy", "%xy", "%sum"), 1); /* the loop beside it stays */
+    assert_int_equal(loops_left("8", "%xy", "0", "%sum"), 1);   /* shared by all */
     assert_int_equal(loops_left("16", "%xy", "%xy", "%sum"), 1);
     assert_int_equal(loops_left("18", "%xy", "%xy", "%sum"), 2); /* too long */
     assert_int_equal(loops_left("%n", "%xy", "%xy", "%sum"), 2); /* nobody knows how long */

@@ -262,8 +262,9 @@ static void test_what_is_left_as_it_was(void **state)
     static const struct {
         const char *start, *predicate, *bound, *step;
     } cases[] = {
-        {"%l", "ne", "%n", "%size"},   {"%l", "ugt", "%n", "%size"}, {"%square", "ult", "%n", "%size"},
-        {"%l", "ult", "%l", "%size"},  {"%l", "ult", "%n", "%l"},    {"%l", "ult", "%n", "%i"},
+        {"%l", "ne", "%n", "%size"},       {"%l", "ugt", "%n", "%size"},
+        {"%square", "ult", "%n", "%size"}, {"%l", "ult", "%l", "%size"},
+        {"%l", "ult", "%n", "%l"},         {"%l", "ult", "%n", "%i"},
         {"0", "ult", "%n", "%size"}, /* all alike already */
     };
     (void)state;

@@ -42,7 +42,8 @@ uint64_t sp_wg_affine_reach(const struct sp_wg_affine *affine, const uint64_t *k
 {
     uint64_t reach = 0;
     for (unsigned d = 0; d < 3; d++)
-        reach = sum(reach, product(sp_wg_most_of(&affine->ids[d], known), largest_size(known, d) - 1));
+        reach =
+            sum(reach, product(sp_wg_most_of(&affine->ids[d], known), largest_size(known, d) - 1));
     return reach;
 }
 
@@ -195,9 +196,8 @@ bool sp_wg_affine_of(const struct sp_wg_uniformity *uniformity, LLVMValueRef val
         return !sp_wg_is_divergent(uniformity, second) &&
                sp_wg_affine_of(uniformity, first, &other) && add(affine, &other);
     case LLVMMul:
-        return sp_wg_is_divergent(uniformity, second)
-                   ? scale_of(uniformity, second, first, affine)
-                   : scale_of(uniformity, first, second, affine);
+        return sp_wg_is_divergent(uniformity, second) ? scale_of(uniformity, second, first, affine)
+                                                      : scale_of(uniformity, first, second, affine);
     case LLVMShl:
         by = (struct sp_wg_multiple){1, 0};
         if (!small_number(second, &shift) || shift > 30)
@@ -293,7 +293,8 @@ bool sp_wg_first_number(LLVMValueRef value, uint64_t *number)
 }
 
 /* A call of a function of docs/compiler-contract.md, which is declared where it is not yet. */
-static LLVMValueRef ask(LLVMBuilderRef builder, LLVMModuleRef module, const char *prefix, unsigned d)
+static LLVMValueRef ask(LLVMBuilderRef builder, LLVMModuleRef module, const char *prefix,
+                        unsigned d)
 {
     char name[40];
     LLVMContextRef context = LLVMGetModuleContext(module);
@@ -320,8 +321,8 @@ static LLVMValueRef build_multiple(LLVMBuilderRef builder, LLVMModuleRef module,
                                    const struct sp_wg_multiple *multiple)
 {
     if (multiple->factor != 1)
-        value = LLVMBuildMul(builder, value, LLVMConstInt(LLVMTypeOf(value), multiple->factor, false),
-                             "");
+        value = LLVMBuildMul(builder, value,
+                             LLVMConstInt(LLVMTypeOf(value), multiple->factor, false), "");
     for (unsigned d = 0; d < 3; d++)
         if (multiple->sizes >> d & 1)
             value = LLVMBuildMul(builder, value, ask(builder, module, "__sp_local_size_", d), "");

@@ -10,8 +10,8 @@ struct sp_wg_multiple {
     unsigned sizes;
 };
 
-/* In the arithmetic of the value's own width: what it is in the work-item whose local ids are all 0,
- * and ids[d] times the local id d more in others. */
+/* In the arithmetic of the value's own width: what it is in the work-item whose local ids are all
+ * 0, and ids[d] times the local id d more in others. */
 struct sp_wg_affine {
     bool based; /* the first work-item's value is not the constant 0 */
     struct sp_wg_multiple ids[3];

@@ -1,10 +1,10 @@
-/* See carried.h. `for (...) sum += x` is, once loops are rotated, a PHI `sum`, the next value `sum +
- * x`, and in loop-closed form a third value behind the loop. reg2mem makes a variable of each, and
- * of a PHI that other blocks use even two; where regions part the loop, each work-item loads and
- * stores all of them in every turn. Where the old value is not asked for once the new one is there,
- * one variable does: set before the loop, read where the PHI was used, written where the new value
- * is made, and read behind the loop. Values that are the same for all work-items are registers
- * anyway. Called by prepare.c. */
+/* See carried.h. `for (...) sum += x` is, once loops are rotated, a PHI `sum`, the next value `sum
+ * + x`, and in loop-closed form a third value behind the loop. reg2mem makes a variable of each,
+ * and of a PHI that other blocks use even two; where regions part the loop, each work-item loads
+ * and stores all of them in every turn. Where the old value is not asked for once the new one is
+ * there, one variable does: set before the loop, read where the PHI was used, written where the new
+ * value is made, and read behind the loop. Values that are the same for all work-items are
+ * registers anyway. Called by prepare.c. */
 #include "compiler/cc/workgroup/carried.h"
 
 #include "compiler/cc/text.h"
@@ -61,8 +61,8 @@ static bool is_before(LLVMValueRef first, LLVMValueRef second)
     return false;
 }
 
-/* Whether in each turn `place`, an instruction or the end of a block, comes before `next` is made. A
- * PHI is made where its block begins. */
+/* Whether in each turn `place`, an instruction or the end of a block, comes before `next` is made.
+ * A PHI is made where its block begins. */
 static bool comes_before(const struct carrier *carrier, LLVMValueRef place, LLVMValueRef next)
 {
     uint32_t here = block_of(carrier, place), there = block_of(carrier, next);
@@ -152,8 +152,8 @@ static void read_behind_loop(const struct carrier *carrier, LLVMValueRef value,
             continue;
         LLVMPositionBuilderBefore(carrier->builder,
                                   behind_phis(LLVMGetInstructionParent(users[u])));
-        LLVMReplaceAllUsesWith(
-            users[u], LLVMBuildLoad2(carrier->builder, LLVMTypeOf(value), variable, ""));
+        LLVMReplaceAllUsesWith(users[u],
+                               LLVMBuildLoad2(carrier->builder, LLVMTypeOf(value), variable, ""));
         LLVMInstructionEraseFromParent(users[u]);
     }
     free(users);
@@ -202,11 +202,10 @@ void sp_wg_share_variables(LLVMValueRef kernel)
     sp_wg_graph_init(&graph, kernel);
     if (!graph.irreducible && graph.num_loops) {
         sp_wg_uniformity_init(&uniformity, &graph, NULL, false);
-        struct carrier carrier = {
-            .graph = &graph,
-            .uniformity = &uniformity,
-            .builder =
-                LLVMCreateBuilderInContext(LLVMGetModuleContext(LLVMGetGlobalParent(kernel)))};
+        struct carrier carrier = {.graph = &graph,
+                                  .uniformity = &uniformity,
+                                  .builder = LLVMCreateBuilderInContext(
+                                      LLVMGetModuleContext(LLVMGetGlobalParent(kernel)))};
         for (uint32_t l = 0; l < graph.num_loops; l++) {
             LLVMBasicBlockRef header = graph.blocks[graph.loops[l].header];
             LLVMValueRef after, phi = LLVMGetFirstInstruction(header);

@@ -58,33 +58,6 @@ static bool keep_where(LLVMIntPredicate predicate, uint64_t limit, uint64_t *fir
     return *first < *end;
 }
 
-static LLVMIntPredicate opposite(LLVMIntPredicate predicate)
-{
-    switch (predicate) {
-    case LLVMIntEQ:
-        return LLVMIntNE;
-    case LLVMIntNE:
-        return LLVMIntEQ;
-    case LLVMIntUGT:
-        return LLVMIntULE;
-    case LLVMIntUGE:
-        return LLVMIntULT;
-    case LLVMIntULT:
-        return LLVMIntUGE;
-    case LLVMIntULE:
-        return LLVMIntUGT;
-    case LLVMIntSGT:
-        return LLVMIntSLE;
-    case LLVMIntSGE:
-        return LLVMIntSLT;
-    case LLVMIntSLT:
-        return LLVMIntSGE;
-    case LLVMIntSLE:
-        return LLVMIntSGT;
-    }
-    return predicate;
-}
-
 /* A constant within twice the largest id, so that signed and unsigned comparison agree and nothing
  * overflows. */
 static bool small_constant(LLVMValueRef value, uint64_t *number)
@@ -160,7 +133,7 @@ static bool decide(const struct sp_wg_plan *plan, uint32_t block, struct sp_wg_n
     if (d < 0)
         return false;
     uint64_t first = narrowing->first[d], last = narrowing->end[d];
-    if (!keep_where(leaves ? predicate : opposite(predicate), limit, &first, &last))
+    if (!keep_where(leaves ? predicate : sp_ir_opposite(predicate), limit, &first, &last))
         return false;
     narrowing->first[d] = first;
     narrowing->end[d] = last;

@@ -69,16 +69,15 @@ struct copy {
 bool sp_wg_is_rest(LLVMValueRef latch)
 {
     LLVMContextRef context = LLVMGetTypeContext(LLVMTypeOf(latch));
-    return LLVMGetMetadata(latch,
-                           LLVMGetMDKindIDInContext(context, REST_KIND, strlen(REST_KIND)));
+    return LLVMGetMetadata(latch, LLVMGetMDKindIDInContext(context, REST_KIND, strlen(REST_KIND)));
 }
 
 static void mark_rest(const struct site *site)
 {
     LLVMValueRef latch = LLVMGetBasicBlockTerminator(site->graph->blocks[site->latch]);
-    LLVMSetMetadata(latch,
-                    LLVMGetMDKindIDInContext(site->context, REST_KIND, strlen(REST_KIND)),
-                    LLVMMetadataAsValue(site->context, LLVMMDNodeInContext2(site->context, NULL, 0)));
+    LLVMSetMetadata(
+        latch, LLVMGetMDKindIDInContext(site->context, REST_KIND, strlen(REST_KIND)),
+        LLVMMetadataAsValue(site->context, LLVMMDNodeInContext2(site->context, NULL, 0)));
 }
 
 /* The values that enter a PHI of the header: from outside, and over the latch. */
@@ -171,54 +170,6 @@ static bool header_is_harmless(const struct site *site)
     return true;
 }
 
-static LLVMIntPredicate swapped(LLVMIntPredicate predicate)
-{
-    switch (predicate) {
-    case LLVMIntUGT:
-        return LLVMIntULT;
-    case LLVMIntUGE:
-        return LLVMIntULE;
-    case LLVMIntSGT:
-        return LLVMIntSLT;
-    case LLVMIntSGE:
-        return LLVMIntSLE;
-    case LLVMIntULT:
-        return LLVMIntUGT;
-    case LLVMIntULE:
-        return LLVMIntUGE;
-    case LLVMIntSLT:
-        return LLVMIntSGT;
-    case LLVMIntSLE:
-        return LLVMIntSGE;
-    default:
-        return predicate;
-    }
-}
-
-static LLVMIntPredicate opposite(LLVMIntPredicate predicate)
-{
-    switch (predicate) {
-    case LLVMIntUGT:
-        return LLVMIntULE;
-    case LLVMIntUGE:
-        return LLVMIntULT;
-    case LLVMIntSGT:
-        return LLVMIntSLE;
-    case LLVMIntSGE:
-        return LLVMIntSLT;
-    case LLVMIntULT:
-        return LLVMIntUGE;
-    case LLVMIntULE:
-        return LLVMIntUGT;
-    case LLVMIntSLT:
-        return LLVMIntSGE;
-    case LLVMIntSLE:
-        return LLVMIntSGT;
-    default:
-        return predicate;
-    }
-}
-
 static bool is_less(LLVMIntPredicate predicate)
 {
     return predicate == LLVMIntULT || predicate == LLVMIntULE || predicate == LLVMIntSLT ||
@@ -262,10 +213,10 @@ static bool takes_question(struct site *site)
     if (!site->counter || sp_wg_is_divergent(site->uniformity, right)) {
         site->counter = counter_in(site, right, &site->widened);
         site->bound = left;
-        predicate = swapped(predicate);
+        predicate = sp_ir_swapped(predicate);
     }
     if (LLVMGetSuccessor(end, 0) != site->graph->blocks[site->inside])
-        predicate = opposite(predicate);
+        predicate = sp_ir_opposite(predicate);
     site->stays = predicate;
     unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(left));
     return site->counter && is_less(predicate) && (width == 32 || width == 64) &&
@@ -293,7 +244,8 @@ static bool takes_steps(struct site *site)
 /* Counts common turns from `first`, and says whether what is left is one turn at most. */
 static void count(struct site *site, uint64_t first, uint64_t step, uint64_t bound)
 {
-    uint64_t span = sp_wg_affine_reach(&site->distance, site->known), more = with_equal(site->stays);
+    uint64_t span = sp_wg_affine_reach(&site->distance, site->known),
+             more = with_equal(site->stays);
     uint64_t at = first;
     site->turns = 0;
     while (site->turns < MOST_TURNS && at < bound + more && bound + more - at > span) {
@@ -317,13 +269,13 @@ static void look_at_numbers(struct site *site)
         return;
     uint64_t most = sp_wg_most_of(&step, site->known);
     bool flagged = is_signed(site->stays) ? LLVMGetNSW(site->next) : LLVMGetNUW(site->next);
-    bool bounded = sp_wg_first_number(site->bound, &bound) &&
-                   first + most + span < limit && bound + 1 + most + span < limit;
+    bool bounded = sp_wg_first_number(site->bound, &bound) && first + most + span < limit &&
+                   bound + 1 + most + span < limit;
     if (bounded && site->known && most)
         count(site, first, most, bound);
     if ((bounded || (flagged && !site->widened && first + span < limit)) && most)
-        site->one_left |= (site->known && span < most) ||
-                          sp_wg_affine_fills(&site->distance, &step, site->known);
+        site->one_left |=
+            (site->known && span < most) || sp_wg_affine_fills(&site->distance, &step, site->known);
 }
 
 static unsigned size_of(const struct site *site)
@@ -451,8 +403,7 @@ static void copy_turn(struct copy *copy, LLVMBuilderRef builder, LLVMBasicBlockR
     SP_BITS_EACH(b, &site->loop->blocks)
     if (b != site->header)
         connect_block(copy, graph->blocks[b]);
-    LLVMValueRef end =
-        LLVMGetBasicBlockTerminator(block_for(copy, graph->blocks[site->latch]));
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(block_for(copy, graph->blocks[site->latch]));
     for (unsigned s = 0; s < LLVMGetNumSuccessors(end); s++)
         if (LLVMGetSuccessor(end, s) == head)
             LLVMSetSuccessor(end, s, back);
@@ -479,17 +430,17 @@ static LLVMValueRef build_question(const struct site *site, LLVMBuilderRef build
     if (site->widened) {
         bool extended = site->widened == LLVMSExt;
         unsigned width = LLVMGetIntTypeWidth(narrow);
-        LLVMValueRef last = LLVMConstInt(
-            narrow, (UINT64_C(1) << (width - (extended ? 1 : 0))) - 1, false);
+        LLVMValueRef last =
+            LLVMConstInt(narrow, (UINT64_C(1) << (width - (extended ? 1 : 0))) - 1, false);
         last = LLVMBuildSub(builder, last, LLVMBuildTrunc(builder, span, narrow, ""), "");
         fits = LLVMBuildICmp(builder, extended ? LLVMIntSLE : LLVMIntULE, at, last, "");
-        value = extended ? LLVMBuildSExt(builder, at, wide, "")
-                         : LLVMBuildZExt(builder, at, wide, "");
+        value =
+            extended ? LLVMBuildSExt(builder, at, wide, "") : LLVMBuildZExt(builder, at, wide, "");
     }
     LLVMValueRef first = LLVMBuildICmp(builder, site->stays, value, bound, "");
     LLVMValueRef left = LLVMBuildSub(builder, bound, value, "");
-    LLVMValueRef all = LLVMBuildICmp(
-        builder, with_equal(site->stays) ? LLVMIntUGE : LLVMIntUGT, left, span, "");
+    LLVMValueRef all =
+        LLVMBuildICmp(builder, with_equal(site->stays) ? LLVMIntUGE : LLVMIntUGT, left, span, "");
     all = LLVMBuildAnd(builder, first, all, "");
     return fits ? LLVMBuildAnd(builder, all, fits, "") : all;
 }
@@ -544,8 +495,7 @@ static void build_common(const struct site *site, LLVMBuilderRef builder, struct
             sp_map_set(&copy.values, phi, LLVMBuildPhi(builder, LLVMTypeOf(phi), ""));
     want(site, &wanted, site->bound);
     copy_header(&copy, builder, &wanted);
-    LLVMValueRef all =
-        build_question(site, builder, at, stands_for(&copy, site->bound), span);
+    LLVMValueRef all = build_question(site, builder, at, stands_for(&copy, site->bound), span);
     LLVMBuildCondBr(builder, all, turn, entry->block);
     LLVMPositionBuilderAtEnd(builder, turn);
     sp_map_set(&copy.values, site->counter, build_counter(site, builder, at, true));
