@@ -252,10 +252,11 @@ struct sp_device {
     /* Own memory only: which life it is in, from 1. It changes with a death, before `lost` is called; a
      * driver that never loses a device leaves it at 0. */
     atomic_uint life;
-    /* Own memory only, set by the runtime before the first work: called once each time that the
-     * device's process has died, before any of its works is finished with -EIO. Works for the new life
-     * are accepted from then on; in it nothing is bound, and all memory of it is gone. */
-    void (*lost)(struct sp_device *device, const char *reason);
+    /* Own memory only, set by the runtime before it reads `life` for the first time, and that before the first work: called once
+     * each time that the device's process has died, before any of its works is finished with -EIO. Works for the new
+     * life are accepted from then on; in it nothing is bound, and all memory of it is gone. Sequentially consistent, as the
+     * change of `life` is: either a death finds it set, or who set it finds the new life. */
+    void (*_Atomic lost)(struct sp_device *device, const char *reason);
     /* Set before `lost` where a kernel's access was the reason: the address (else 0), and the kernel's name. */
     struct {
         uint64_t address;

@@ -34,10 +34,14 @@ struct listener {
 static struct {
     pthread_mutex_t lock;
     struct listener *first;
-} listeners = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    /* To be said once all of a death is noted: who hears of it may use the device at once. In order. */
+    struct message *noted, **last_noted;
+} listeners = {.lock = PTHREAD_MUTEX_INITIALIZER, .last_noted = &listeners.noted};
 
 struct message {
     struct sp_callback_job job;
+    struct message *next;
+    const struct sp_device *device;
     cl_context context;
     char text[MESSAGE_BYTES];
 };
@@ -64,8 +68,8 @@ static void deliver(struct sp_callback_job *job)
     free(message);
 }
 
-/* A message to fill in; it must not be given up for want of memory: data was lost. */
-static struct message *new_message(cl_context context)
+/* A noted message to fill in; it must not be given up for want of memory: data was lost. With the list locked. */
+static struct message *new_message(cl_context context, const struct sp_device *device)
 {
     struct message *message;
     do
@@ -73,7 +77,26 @@ static struct message *new_message(cl_context context)
     while (!message);
     message->job.run = deliver;
     message->context = context;
+    message->device = device;
+    message->next = NULL;
+    *listeners.last_noted = message;
+    listeners.last_noted = &message->next;
     return message;
+}
+
+/* Says what was noted of a device's death. With the list locked. */
+static void post_noted(const struct sp_device *device)
+{
+    struct message **link = &listeners.noted, *message;
+    while ((message = *link)) {
+        if (message->device != device) {
+            link = &message->next;
+            continue;
+        }
+        *link = message->next;
+        sp_callback_post(&message->job);
+    }
+    listeners.last_noted = link;
 }
 
 static void note_begin(struct sp_device *device, const char *reason)
@@ -87,12 +110,11 @@ static void note_begin(struct sp_device *device, const char *reason)
             is_concerned |= listener->context->devices[i]->device->agent == device->agent;
         if (!is_concerned)
             continue;
-        struct message *message = new_message(listener->context);
+        struct message *message = new_message(listener->context, device);
         snprintf(message->text, sizeof message->text,
                  "%s was lost: %s. Its commands that had not ended fail with CL_OUT_OF_RESOURCES; "
                  "new ones are accepted.",
                  device->info.name, reason);
-        sp_callback_post(&message->job);
     }
     pthread_mutex_unlock(&listeners.lock);
 }
@@ -106,12 +128,11 @@ static void note_range(struct sp_region *region, uint64_t first, uint64_t end,
         listener = listener->next;
     if (listener && listener->ranges < MAX_RANGES_TOLD) {
         listener->ranges++;
-        struct message *message = new_message(listener->context);
+        struct message *message = new_message(listener->context, device);
         snprintf(message->text, sizeof message->text,
                  "Bytes %" PRIu64 " to %" PRIu64 " of the region at %p (%zu bytes) were lost with "
                  "%s, which alone had them; write them again before they are read.",
                  first, end - 1, (void *)region->start, region->bytes, device->info.name);
-        sp_callback_post(&message->job);
     } else if (listener) {
         listener->more_ranges++;
         listener->more_bytes += end - first;
@@ -125,13 +146,13 @@ static void note_end(struct sp_device *device)
     for (struct listener *listener = listeners.first; listener; listener = listener->next) {
         if (!listener->more_ranges)
             continue;
-        struct message *message = new_message(listener->context);
+        struct message *message = new_message(listener->context, device);
         snprintf(message->text, sizeof message->text,
                  "%" PRIu64 " more ranges, %" PRIu64 " bytes, were lost with %s; SAMEPAGE_TRACE "
                  "names all of them.",
                  listener->more_ranges, listener->more_bytes, device->info.name);
-        sp_callback_post(&message->job);
     }
+    post_noted(device);
     pthread_mutex_unlock(&listeners.lock);
 }
 

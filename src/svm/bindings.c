@@ -67,10 +67,16 @@ uint32_t sp_agent_life(uint32_t agent)
     return atomic_load_explicit(&sp_agent_device(agent)->life, memory_order_relaxed);
 }
 
-void sp_bindings_add_agent(struct sp_device *device)
+void sp_bindings_add_agent(struct sp_device *device,
+                           void (*lost)(struct sp_device *device, const char *reason))
 {
+    sp_bindings_lock();
     bindings.agents[device->agent].device = device;
-    bindings.agents[device->agent].life = sp_agent_life(device->agent);
+    /* In this order (driver.h): a death in between is told, or is in the number read. */
+    atomic_store_explicit(&device->lost, lost, memory_order_seq_cst);
+    bindings.agents[device->agent].life =
+        atomic_load_explicit(&device->life, memory_order_seq_cst);
+    sp_bindings_unlock();
 }
 
 /* --- One binding ------------------------------------------------------------------------------------ */

@@ -44,6 +44,23 @@ static bool are_in_one_pool(const struct check_use *use, const struct check_use 
     return sp_pool_has(pool, use->command->agent) && sp_pool_has(pool, other->command->agent);
 }
 
+/* Whether a use surely meets a map of [first, end). A kernel uses some bytes of what it was given, perhaps none that are mapped:
+ * then all of it must be. */
+static bool meets_map(const struct check_use *use, uint64_t first, uint64_t end)
+{
+    return use->command->actor.kernel[0] ? first <= use->first && use->end <= end
+                                      : overlap(use->first, use->end, first, end);
+}
+
+static bool meet(const struct check_use *use, const struct check_use *other)
+{
+    if (use->command->is_map)
+        return meets_map(other, use->first, use->end);
+    if (other->command->is_map)
+        return meets_map(use, other->first, other->end);
+    return overlap(use->first, use->end, other->first, other->end);
+}
+
 /* Looks for others that use the same bytes. What only might be used is left out: a program may well
  * declare more than its kernel touches. */
 static void look_for_others(const struct check_use *use)
@@ -57,15 +74,14 @@ static void look_for_others(const struct check_use *use)
         if (other->command->agent == command->agent || (other->command->is_map && is_map) ||
             !(other->command->has_work || other->command->is_map) ||
             !(use->is_write ? other->is_read || other->is_write : other->is_write) ||
-            !overlap(use->first, use->end, other->first, other->end) ||
-            are_in_one_pool(use, other))
+            !meet(use, other) || are_in_one_pool(use, other))
             continue;
         tell_at_once(use, &other->command->actor, other->first, false);
         return;
     }
     for (const struct check_map *map = check->maps; map && !is_map; map = map->next)
         if ((use->is_write || (use->is_read && map->may_write)) &&
-            overlap(use->first, use->end, map->first, map->end)) {
+            meets_map(use, map->first, map->end)) {
             tell_at_once(use, NULL, map->first, true);
             return;
         }

@@ -243,7 +243,10 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
     struct sp_supply supply = {0};
     struct sp_transfers transfers = {0};
     bool is_at_home = sp_span_is_at_home(region->span);
-    if (region->unsettled && !coherence->is_map)
+    /* A map goes on with the watches of those before it, but where a command has changed what it needs since. */
+    if (region->unsettled &&
+        (!coherence->is_map || !sp_directory_is_current(&region->directory, range->first,
+                                                        range->end, SP_AGENT_HOST)))
         sp_watched_maps_settle(region);
     if (region->kept && !coherence->is_map && range->memory == SP_AGENT_HOST &&
         range->access != SP_ACCESS_READ)
@@ -515,9 +518,10 @@ static bool note_change(const struct sp_coherence *coherence, const struct sp_ra
         return true;
     pthread_mutex_lock(&region->lock);
     bool is = is_there(coherence, range);
-    if (is)
-        sp_region_note_written(region, range->first, range->end,
-                               sp_span_is_at_home(region->span) ? SP_AGENT_HOST : range->memory);
+    if (is && (sp_span_is_at_home(region->span) || range->memory == SP_AGENT_HOST))
+        sp_region_note_written(region, range->first, range->end, SP_AGENT_HOST);
+    else if (is)
+        sp_watched_maps_note_written(region, range->first, range->end, range->memory);
     pthread_mutex_unlock(&region->lock);
     return is;
 }

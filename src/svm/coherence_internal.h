@@ -146,7 +146,9 @@ uint32_t sp_agent_life(uint32_t agent);
 /* Hands a work to the agent's device. */
 void sp_agent_submit(uint32_t agent, struct sp_work *work);
 
-void sp_bindings_add_agent(struct sp_device *device);
+/* Before the device is used. `lost` becomes what it calls when its process has died. */
+void sp_bindings_add_agent(struct sp_device *device,
+                           void (*lost)(struct sp_device *device, const char *reason));
 
 /* Binds and pins the spans of all ranges of `coherence`, and binds those of the home path. True: it is
  * done, or coherence->error says why not. False: there is no room until other commands have ended; then

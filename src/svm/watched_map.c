@@ -82,7 +82,7 @@ static bool take_over(struct sp_watched_map *map)
         link = &region->kept;
     }
     struct sp_watched_map *last = *link;
-    bool is_taken = last && is_same(last, map);
+    bool is_taken = last && last->watch && is_same(last, map);
     if (is_taken) {
         map->watch = last->watch;
         *link = NULL;
@@ -155,6 +155,22 @@ static void take_written(void *data, uint64_t first, uint64_t end)
     sp_region_note_written(map->region, first, end, SP_AGENT_HOST);
 }
 
+static bool is_part(const struct sp_watched_map *map)
+{
+    return map->first > 0 || map->end < map->region->bytes;
+}
+
+/* The end of one that was not watched, and whose range was taken for written when it began: a device may have fetched it since. Where
+ * the map was of the whole region and a device has changed that meanwhile, which it must not, what it did stays. With the
+ * region's lock held. */
+static void end_unwatched(struct sp_watched_map *map)
+{
+    struct sp_region *region = map->region;
+    if (is_part(map) ||
+        sp_directory_is_current(&region->directory, map->first, map->end, SP_AGENT_HOST))
+        sp_region_note_written(region, map->first, map->end, SP_AGENT_HOST);
+}
+
 /* Takes what was written for changed; the range is still watched where map->watch says so. With the region's lock held. */
 static void end_watch(struct sp_watched_map *map)
 {
@@ -180,7 +196,10 @@ void sp_watched_maps_settle(struct sp_region *region)
         struct sp_watched_map *map = region->unsettled;
         region->unsettled = map->next;
         map->next = NULL;
-        end_watch(map);
+        if (map->watch)
+            end_watch(map);
+        else
+            end_unwatched(map);
         if (map->watch && !region->is_dense && !region->kept)
             region->kept = map;
         else
@@ -192,6 +211,29 @@ void sp_watched_maps_unkeep(struct sp_region *region)
 {
     drop(region->kept);
     region->kept = NULL;
+}
+
+void sp_watched_maps_note_written(struct sp_region *region, uint64_t first, uint64_t end,
+                                  uint32_t agent)
+{
+    /* From one live map to the next, in whatever order they are listed. */
+    while (first < end) {
+        uint64_t until = end, next = end;
+        for (const struct sp_watched_map *map = region->maps; map; map = map->next) {
+            if (!is_part(map) || map->end <= first || map->first >= end)
+                continue;
+            if (map->first <= first) {
+                until = first;
+                next = map->end;
+                break;
+            }
+            if (map->first < until)
+                until = next = map->first;
+        }
+        if (first < until)
+            sp_region_note_written(region, first, until, agent);
+        first = next;
+    }
 }
 
 void sp_watched_map_end(struct sp_arena *arena, const void *address)
@@ -209,10 +251,14 @@ void sp_watched_map_end(struct sp_arena *arena, const void *address)
     map = *link;
     if (map) {
         *link = map->next;
-        if (map->watch) {
+        /* Relaxed: who counts itself down has noted its changes under the lock. */
+        bool is_changing = atomic_load_explicit(&region->writers, memory_order_relaxed) > 0;
+        if (map->watch || is_changing) {
             map->next = region->unsettled;
             region->unsettled = map;
             map = NULL;
+        } else {
+            end_unwatched(map);
         }
     }
     pthread_mutex_unlock(&region->lock);

@@ -91,7 +91,6 @@ struct client_device {
     enum client_state state;
     bool is_described; /* what it is is known; `description` changes no more */
     struct sp_device_description description;
-    bool was_used; /* a work was submitted once: the runtime has set `lost` */
     uint64_t
         finished_works; /* counts; for telling a process that dies at once from one that works */
     struct sp_rings *rings; /* NULL: no process. Changes with `claim` held, too */

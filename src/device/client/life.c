@@ -526,8 +526,8 @@ static void close_rings(struct client_device *device, enum end end, int error, c
     describe_death(device, end, error, reason);
     pthread_mutex_lock(&device->lock);
     device->state = CLIENT_LOSING;
-    /* Relaxed: works are compared with it under the lock. */
-    atomic_fetch_add_explicit(&device->device.life, 1, memory_order_relaxed);
+    /* Works are compared with it under the lock; sequentially consistent for who sets `lost` (driver.h). */
+    atomic_fetch_add_explicit(&device->device.life, 1, memory_order_seq_cst);
     pthread_cond_broadcast(&device->moved);
     pthread_mutex_unlock(&device->lock);
     pthread_mutex_unlock(&device->claim);
@@ -605,12 +605,9 @@ static void *live(void *argument)
         close_rings(device, end, error, reason);
         is_last = note_death(device, &deaths) || is_hopeless(error);
 
-        pthread_mutex_lock(&device->lock);
-        bool was_used = device->was_used;
-        pthread_mutex_unlock(&device->lock);
-        /* Where no work was ever submitted nothing can be lost, and `lost` may not be set yet. */
-        if (was_used && device->device.lost)
-            device->device.lost(&device->device, reason);
+        void (*lost)(struct sp_device *, const char *) = device->device.lost;
+        if (lost)
+            lost(&device->device, reason);
         if (is_last && !(device->is_optional && error == -ENODEV))
             fprintf(stderr, "samepage: device %s is given up: %s%s.\n", device->name, reason,
                     error == -ENOENT

@@ -302,7 +302,6 @@ void sp_client_submit(struct sp_device *given, struct sp_work *work)
     atomic_init(&work->driver.error, 0);
 
     pthread_mutex_lock(&device->lock);
-    device->was_used = true;
     if (device->state == CLIENT_DEAD || (work->life && work->life != given->life)) {
         sp_client_finish_locked(device, work, -EIO);
         is_due = true;
