@@ -15,6 +15,8 @@ static const char usage[] =
 int main(int argc, char **argv)
 {
     const char *command = argc > 1 ? argv[1] : "";
+    if (argc == 3 && !strcmp(argv[2], "--help"))
+        command = argv[2];
     if (!strcmp(command, "devices"))
         return tool_devices(argc - 1, argv + 1);
     if (!strcmp(command, "stats"))

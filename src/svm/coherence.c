@@ -286,7 +286,8 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
         if (sp_trace_is_on)
             trace_acquire(coherence, range, &transfers);
         range->has_moved = transfers.count > 0;
-        sp_copies_start(&supply, region, &transfers, "use", coherence);
+        sp_copies_start(&supply, region, &transfers, coherence->is_migration ? "migration" : "use",
+                        coherence);
         if (transfers.count && coherence->agent != SP_AGENT_HOST)
             coherence->after |= SP_BESIDE_ARRIVALS;
         if (range->access == SP_ACCESS_DISCARD && !is_at_home)

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -197,6 +198,11 @@ static void choose(void)
                 hostwatch.method = (enum sp_hostwatch_method)i;
             return;
         }
+    if (wanted && *wanted)
+        fprintf(stderr,
+                "samepage: SAMEPAGE_HOSTWATCH is '%s'; it may be 'pagemap', 'userfaultfd', 'compare' "
+                "or 'none', or not set\n",
+                wanted);
     for (size_t i = SP_HOSTWATCH_PAGEMAP; i < NUM_METHODS; i++)
         if (try_method(methods[i].ops) == 0) {
             hostwatch.method = (enum sp_hostwatch_method)i;

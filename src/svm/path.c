@@ -16,6 +16,7 @@
  * stay where they are.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,11 @@ static bool is_policy_on(void)
     if (is_on < 0) {
         const char *value = getenv("SAMEPAGE_PATHS");
         is_on = !value || strcmp(value, "fixed") != 0;
+        if (value && *value && is_on)
+            fprintf(stderr,
+                    "samepage: SAMEPAGE_PATHS is '%s'; it may be 'fixed', so that nothing moves to "
+                    "where all devices see it, or not set\n",
+                    value);
     }
     return is_on;
 }

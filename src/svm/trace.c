@@ -1,6 +1,6 @@
-/* See trace.h. One file, one lock around each line. The file is a JSON array whose closing bracket is
- * written when the process ends in order; the format allows it to be missing, so a trace of a crash
- * opens as well. */
+/* See trace.h. One file, one lock around each line, which is handed to the kernel as a whole: however the process ends, what happened
+ * before is in the file. The file is a JSON array whose closing bracket is written when the process ends in order; the format
+ * allows it to be missing, so a trace of a crash opens as well. */
 #include "svm/trace.h"
 
 #include <dlfcn.h>
@@ -20,6 +20,9 @@ static struct {
     FILE *file;
     pid_t process; /* a child of fork() must not write into its parent's file */
 } trace = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Room for the longest line; a longer one is written in two pieces. */
+#define LINE_BYTES 4096u
 
 static void finish(void)
 {
@@ -45,6 +48,7 @@ void sp_trace_init(void)
         return;
     }
     trace.process = getpid();
+    setvbuf(trace.file, NULL, _IOLBF, LINE_BYTES);
     fputs("[\n", trace.file);
     atexit(finish);
     sp_trace_is_on = true;
@@ -80,10 +84,17 @@ void sp_trace_call_site(char *site, size_t size)
 {
     Dl_info info;
     const void *caller = sp_symbol_caller();
+    size_t length = 0;
     site[0] = 0;
-    if (caller && dladdr(caller, &info) && info.dli_fname)
-        snprintf(site, size, "%s+0x%zx", info.dli_fname,
-                 (size_t)((const char *)caller - (const char *)info.dli_fbase));
+    if (!caller || !dladdr(caller, &info) || !info.dli_fname)
+        return;
+    for (const char *name = info.dli_fname; *name && length + 2 < size; name++) {
+        if (*name == '"' || *name == '\\')
+            site[length++] = '\\';
+        site[length++] = (unsigned char)*name < ' ' ? '?' : *name;
+    }
+    snprintf(site + length, size - length, "+0x%zx",
+             (size_t)((const char *)caller - (const char *)info.dli_fbase));
 }
 
 void sp_trace_name_track(uint64_t track, const char *format, ...)

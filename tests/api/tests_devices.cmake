@@ -13,5 +13,6 @@ set(SP_API_TESTS_DEVICES
   pooled_memory
   pooled_no_memory
   pooled_random
+  trace
   user_problems
 )
