@@ -13,9 +13,9 @@
 
 #define REPEATS 15
 
-/* Code for one kernel and local size takes 0.1 to 0.3 s to make, several may wait for it, and what is in no cache is made
- * on the same processors. */
-#define WARM_SECONDS 1.0
+/* Code for one kernel and local size takes 0.1 to 2 s to make, several may wait for it, and until it is there its making takes a
+ * processor from the kernel that runs. */
+#define WARM_SECONDS 3.0
 #define BUSY_WARM_SECONDS 4.0 /* where other things take most of the processors' time */
 
 #define MAX_KERNELS 8
