@@ -54,8 +54,8 @@ static cl_program build_once(struct bench *bench, double *seconds)
     return program;
 }
 
-/* Every kernel of the program launched once, as small as it can be: what a build leaves to the first enqueue
- * is paid here. */
+/* Every kernel of the program launched once, as small as it can be: what a build leaves to the
+ * first enqueue is paid here. */
 static void launch_all(struct bench *bench, cl_program program)
 {
     cl_kernel kernels[16];
@@ -64,9 +64,9 @@ static void launch_all(struct bench *bench, cl_program program)
     cl_mem buffer = clCreateBuffer(bench->context, CL_MEM_READ_WRITE, 1 << 20, NULL, &error);
     bench_must(error, "clCreateBuffer");
     cl_uint zero = 0;
-    bench_must(clEnqueueFillBuffer(bench->queue, buffer, &zero, sizeof zero, 0, 1 << 20, 0, NULL,
-                                   NULL),
-               "clEnqueueFillBuffer");
+    bench_must(
+        clEnqueueFillBuffer(bench->queue, buffer, &zero, sizeof zero, 0, 1 << 20, 0, NULL, NULL),
+        "clEnqueueFillBuffer");
     bench_must(clCreateKernelsInProgram(program, 16, kernels, &count), "clCreateKernelsInProgram");
     for (cl_uint k = 0; k < count; k++) {
         cl_uint args = 0;
@@ -78,9 +78,9 @@ static void launch_all(struct bench *bench, cl_program program)
                 clSetKernelArg(kernels[k], a, 1024, NULL);
         }
         size_t global[2] = {16, 16}, local[2] = {16, 16};
-        bench_must(clEnqueueNDRangeKernel(bench->queue, kernels[k], 2, NULL, global, local, 0,
-                                          NULL, NULL),
-                   "clEnqueueNDRangeKernel");
+        bench_must(
+            clEnqueueNDRangeKernel(bench->queue, kernels[k], 2, NULL, global, local, 0, NULL, NULL),
+            "clEnqueueNDRangeKernel");
     }
     bench_must(clFinish(bench->queue), "clFinish");
     for (cl_uint k = 0; k < count; k++)
@@ -140,9 +140,9 @@ static void launch_rows(struct bench *bench)
     }
     bench_row("launch in a stream", bench_median(times, REPEATS), "us-");
 
-    bench_must(clEnqueueReadBuffer(bench->queue, buffer, CL_TRUE, 0, sizeof word, &word, 0, NULL,
-                                   NULL),
-               "clEnqueueReadBuffer");
+    bench_must(
+        clEnqueueReadBuffer(bench->queue, buffer, CL_TRUE, 0, sizeof word, &word, 0, NULL, NULL),
+        "clEnqueueReadBuffer");
     if (word != REPEATS * (FINISHES + STREAM))
         bench_fail("the tiny kernel's counter is wrong", (cl_int)word);
     clReleaseMemObject(buffer);
@@ -238,9 +238,9 @@ static void copy_rows(struct bench *bench)
     }
     for (int r = -1; r < REPEATS; r++) {
         double start = bench_seconds();
-        bench_must(clEnqueueSVMMemFill(bench->queue, a, &pattern, sizeof pattern, bytes, 0, NULL,
-                                       NULL),
-                   "clEnqueueSVMMemFill");
+        bench_must(
+            clEnqueueSVMMemFill(bench->queue, a, &pattern, sizeof pattern, bytes, 0, NULL, NULL),
+            "clEnqueueSVMMemFill");
         bench_must(clFinish(bench->queue), "clFinish");
         if (r >= 0)
             times[r] = (double)bytes / (bench_seconds() - start) * 1e-9;

@@ -13,8 +13,8 @@
 
 #define REPEATS 15
 
-/* Code for one kernel and local size takes 0.1 to 2 s to make, several may wait for it, and until it is there its making takes a
- * processor from the kernel that runs. */
+/* Code for one kernel and local size takes 0.1 to 2 s to make, several may wait for it, and until
+ * it is there its making takes a processor from the kernel that runs. */
 #define WARM_SECONDS 3.0
 #define BUSY_WARM_SECONDS 4.0 /* where other things take most of the processors' time */
 
@@ -170,8 +170,8 @@ static bool run_on_platform(struct bench *bench, const struct bench_case *c)
     if (c->set_up)
         c->set_up(run.memory);
     unmap(&run);
-    /* Builds and the first touch of the pages do not count, nor what runs until code for the local size is there, which
-     * platforms make beside the first launches. */
+    /* Builds and the first touch of the pages do not count, nor what runs until code for the local
+     * size is there, which platforms make beside the first launches. */
     double warm = bench_seconds() + (counts_processors ? BUSY_WARM_SECONDS : WARM_SECONDS);
     do {
         c->launch(&run);

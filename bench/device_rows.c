@@ -1,5 +1,5 @@
-/* What sharing between devices with memory of their own costs: two virtual devices in one context. Only for
- * Samepage; the process is started with SAMEPAGE_DEVICES=cpu,virtual:2.
+/* What sharing between devices with memory of their own costs: two virtual devices in one context.
+ * Only for Samepage; the process is started with SAMEPAGE_DEVICES=cpu,virtual:2.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -39,9 +39,9 @@ static void set_up(struct bench *bench)
 
 static void fill(int device, void *pointer, size_t bytes, cl_uint value)
 {
-    bench_must(clEnqueueSVMMemFill(queues[device], pointer, &value, sizeof value, bytes, 0, NULL,
-                                   NULL),
-               "clEnqueueSVMMemFill");
+    bench_must(
+        clEnqueueSVMMemFill(queues[device], pointer, &value, sizeof value, bytes, 0, NULL, NULL),
+        "clEnqueueSVMMemFill");
     bench_must(clFinish(queues[device]), "clFinish");
 }
 
@@ -108,9 +108,9 @@ static void map_rows(void)
     fill(1, pointer, LARGE_BYTES, 7);
     for (int r = -2; r < REPEATS; r++) {
         double start = bench_seconds();
-        bench_must(clEnqueueSVMMap(queues[1], CL_TRUE, CL_MAP_READ, pointer, LARGE_BYTES, 0, NULL,
-                                   NULL),
-                   "clEnqueueSVMMap");
+        bench_must(
+            clEnqueueSVMMap(queues[1], CL_TRUE, CL_MAP_READ, pointer, LARGE_BYTES, 0, NULL, NULL),
+            "clEnqueueSVMMap");
         double mapped = bench_seconds() - start;
         bench_must(clEnqueueSVMUnmap(queues[1], pointer, 0, NULL, NULL), "clEnqueueSVMUnmap");
         bench_must(clEnqueueSVMMap(queues[1], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, pointer,
@@ -132,8 +132,8 @@ static void map_rows(void)
     clSVMFree(context, pointer);
 }
 
-/* The host changes one word of what a device works on, again and again: with maps, where only what was written
- * moves, and as programs do it that move everything each time. */
+/* The host changes one word of what a device works on, again and again: with maps, where only what
+ * was written moves, and as programs do it that move everything each time. */
 static void savings_rows(void)
 {
     enum { BYTES = 64 << 20 };
@@ -144,7 +144,8 @@ static void savings_rows(void)
     fill(1, shared, BYTES, 0);
     for (int r = -2; r < REPEATS; r++) {
         double start = bench_seconds();
-        /* Read to look at it all, then written in one place: reads leave the device's copy as it is. */
+        /* Read to look at it all, then written in one place: reads leave the device's copy as it
+         * is. */
         bench_must(clEnqueueSVMMap(queues[1], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, shared, BYTES, 0,
                                    NULL, NULL),
                    "clEnqueueSVMMap");
@@ -186,9 +187,9 @@ static double launch_us(cl_kernel kernel, enum launching launching)
     for (int r = 0; r < REPEATS; r++) {
         double start = bench_seconds();
         for (int i = 0; i < COUNT; i++) {
-            bench_must(clEnqueueNDRangeKernel(queues[1], kernel, 1, NULL, &one, &one, 0, NULL,
-                                              NULL),
-                       "clEnqueueNDRangeKernel");
+            bench_must(
+                clEnqueueNDRangeKernel(queues[1], kernel, 1, NULL, &one, &one, 0, NULL, NULL),
+                "clEnqueueNDRangeKernel");
             if (launching == EACH_FINISHED)
                 bench_must(clFinish(queues[1]), "clFinish");
         }

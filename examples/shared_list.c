@@ -1,9 +1,9 @@
 /* Linked lists that host and device build together, with raw pointers and nothing else.
  *
- * The host builds lists whose nodes point to each other. A kernel follows every list to its end and hangs
- * new nodes behind it, taken from a shared pool with an atomic counter. The host then follows the
- * same pointers and checks every node. This is done once for each kind of shared virtual memory that
- * the device has:
+ * The host builds lists whose nodes point to each other. A kernel follows every list to its end and
+ * hangs new nodes behind it, taken from a shared pool with an atomic counter. The host then follows
+ * the same pointers and checks every node. This is done once for each kind of shared virtual memory
+ * that the device has:
  *
  *   coarse grain   clSVMAlloc; the host maps the memory while it uses it
  *   fine grain     clSVMAlloc with CL_MEM_SVM_FINE_GRAIN_BUFFER; no mapping. With atomics host
@@ -25,8 +25,8 @@
 #include <CL/cl.h>
 
 #define LISTS 20000u
-#define HOST_NODES 8u   /* in each list before the kernel runs */
-#define DEVICE_NODES 4u /* that the kernel adds to each */
+#define HOST_NODES 8u     /* in each list before the kernel runs */
+#define DEVICE_NODES 4u   /* that the kernel adds to each */
 #define HOST_EXTRA 50000u /* nodes that the host takes from the pool while the kernel runs */
 
 /* The same layout on both sides: pointers are pointers. */
@@ -38,9 +38,9 @@ struct node {
 };
 
 struct shared {
-    struct node **heads;      /* LISTS of them */
+    struct node **heads; /* LISTS of them */
     struct node *pool;
-    atomic_uint used;         /* nodes taken from the pool, by anyone */
+    atomic_uint used; /* nodes taken from the pool, by anyone */
     uint32_t capacity;
 };
 
@@ -182,8 +182,8 @@ static void release(const struct setup *s, enum memory memory, void *pointer)
 static void map(const struct setup *s, enum memory memory, void *pointer, size_t bytes)
 {
     if (memory == COARSE)
-        must(clEnqueueSVMMap(s->queue, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, pointer, bytes, 0,
-                             NULL, NULL),
+        must(clEnqueueSVMMap(s->queue, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, pointer, bytes, 0, NULL,
+                             NULL),
              "clEnqueueSVMMap");
 }
 
@@ -297,10 +297,12 @@ static void demonstrate(const struct setup *s, enum memory memory, const char *n
     release(s, memory, shared);
 
     double took = now_ms() - start;
-    printf("  %-26s%u lists, %u nodes by the host, %u by the device: all %zu correct  (%.0f ms%s)\n",
-           name, LISTS, LISTS * HOST_NODES, LISTS * DEVICE_NODES, nodes, took, note);
+    printf(
+        "  %-26s%u lists, %u nodes by the host, %u by the device: all %zu correct  (%.0f ms%s)\n",
+        name, LISTS, LISTS * HOST_NODES, LISTS * DEVICE_NODES, nodes, took, note);
     if (together)
-        printf("  %-26shost and device counted in one word at the same time: %u, exact\n", "", used);
+        printf("  %-26shost and device counted in one word at the same time: %u, exact\n", "",
+               used);
 }
 
 int main(int argc, char **argv)

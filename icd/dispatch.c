@@ -20,5 +20,4 @@
 const struct _cl_icd_dispatch sp_icd_dispatch = {
     .clGetPlatformIDs = (cl_api_clGetPlatformIDs)ICD2_TAG,
     .clUnloadCompiler = (cl_api_clUnloadCompiler)ICD2_TAG,
-    SP_DISPATCHED(SLOT)
-};
+    SP_DISPATCHED(SLOT)};

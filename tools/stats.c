@@ -49,7 +49,8 @@ static struct {
     void *latest; /* tree of struct latest by address */
 } stats;
 
-/* The text behind `"key":` up to the next `,` or `}`, or that of a string, without quotes and escapes. */
+/* The text behind `"key":` up to the next `,` or `}`, or that of a string, without quotes and
+ * escapes. */
 static bool member(const char *line, const char *key, char *value, size_t size)
 {
     char pattern[48];
@@ -95,7 +96,8 @@ static struct latest *latest_of(const char *address)
     return found ? *found : NULL;
 }
 
-/* The region of a line, entered at its first mention; an address that is allocated again is a new one. */
+/* The region of a line, entered at its first mention; an address that is allocated again is a new
+ * one. */
 static struct region *region_of(const char *line, bool is_new)
 {
     char address[32];
@@ -255,7 +257,8 @@ static void print_sites(void)
 
 static void print_stats(void)
 {
-    printf("\n%" PRIu64 " commands, %" PRIu64 " transfers, %.3f MiB moved; %.3f MiB were current already\n",
+    printf("\n%" PRIu64 " commands, %" PRIu64
+           " transfers, %.3f MiB moved; %.3f MiB were current already\n",
            stats.commands, stats.transfers, (double)stats.total / 1048576,
            (double)stats.saved / 1048576);
     if (stats.deaths)
@@ -266,8 +269,7 @@ static void print_stats(void)
                " times it left it again\n",
                stats.to_home, stats.to_private);
     for (int i = 0; i < MAX_REASONS && stats.reasons[i][0]; i++)
-        printf("  for %-12s %12.3f MiB\n", stats.reasons[i],
-               (double)stats.by_reason[i] / 1048576);
+        printf("  for %-12s %12.3f MiB\n", stats.reasons[i], (double)stats.by_reason[i] / 1048576);
     for (int from = 0; from < MAX_AGENTS; from++)
         for (int to = 0; to < MAX_AGENTS; to++)
             if (stats.count[from][to])
@@ -312,7 +314,8 @@ int tool_stats(int argc, char **argv)
     }
     int descriptor = path == made ? mkstemp(made) : open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     if (descriptor < 0 && path != made) {
-        fprintf(stderr, "samepage stats: SAMEPAGE_TRACE names %s, which cannot be written (%m)\n", path);
+        fprintf(stderr, "samepage stats: SAMEPAGE_TRACE names %s, which cannot be written (%m)\n",
+                path);
         return 1;
     }
     if (descriptor < 0) {

@@ -184,8 +184,8 @@ static cl_int reply_pci(const struct sp_query *query, const struct sp_device_inf
     return sp_query_reply(query, &place, sizeof place);
 }
 
-/* The hardware's own; or made from what stays the same between processes: driver, name and place among
- * the root devices. */
+/* The hardware's own; or made from what stays the same between processes: driver, name and place
+ * among the root devices. */
 static cl_int reply_device_uuid(const struct sp_query *query, cl_device_id device)
 {
     cl_platform_id platform = sp_platform_get();

@@ -229,8 +229,8 @@ static void touch_all(struct sp_command *command)
         command->is_short_of_memory = true;
 }
 
-/* Says what memory the kernel uses: its pointer arguments, as its IR uses them, and what was named by
- * clSetKernelExecInfo. An SVM pointer stands for its whole region. */
+/* Says what memory the kernel uses: its pointer arguments, as its IR uses them, and what was named
+ * by clSetKernelExecInfo. An SVM pointer stands for its whole region. */
 static void touch_ranges(struct sp_command *command, cl_kernel kernel)
 {
     for (cl_uint i = 0; i < kernel->info->num_args; i++) {
@@ -239,8 +239,9 @@ static void touch_ranges(struct sp_command *command, cl_kernel kernel)
         void *address;
         if (info->kind != SP_ARG_GLOBAL && info->kind != SP_ARG_CONSTANT)
             continue;
-        /* An argument that is not used itself still names memory that other pointers may lead to: those that
-         * are loaded from memory, and for a sub-buffer those to its sister, which lies beside it. */
+        /* An argument that is not used itself still names memory that other pointers may lead to:
+         * those that are loaded from memory, and for a sub-buffer those to its sister, which lies
+         * beside it. */
         bool is_part = mem && mem->parent;
         if (!info->effect && !kernel->info->follows_pointers && !is_part)
             continue;

@@ -1,10 +1,11 @@
 /* Mapping and unmapping buffers.
  *
- * A map makes the range current for the host, which moves nothing where all devices work in the host's memory. A
- * buffer over a host pointer that has bytes of its own (mem.c) is copied to the host pointer by the map and back by
- * the unmap. What is kept is the list of mappings, by which an unmap is
- * checked and CL_MEM_MAP_COUNT is known. A mapping is in the list from the enqueueing of the map to
- * the enqueueing of the unmap. The buffer's lock guards the list; nothing else is locked under it.
+ * A map makes the range current for the host, which moves nothing where all devices work in the
+ * host's memory. A buffer over a host pointer that has bytes of its own (mem.c) is copied to the
+ * host pointer by the map and back by the unmap. What is kept is the list of mappings, by which an
+ * unmap is checked and CL_MEM_MAP_COUNT is known. A mapping is in the list from the enqueueing of
+ * the map to the enqueueing of the unmap. The buffer's lock guards the list; nothing else is locked
+ * under it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -120,8 +121,8 @@ static cl_int map_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
     if (error)
         return error;
 
-    struct sp_command *command = sp_command_create(queue, CL_COMMAND_MAP_BUFFER, num_events, 1,
-                                                   sizeof(struct host_copy));
+    struct sp_command *command =
+        sp_command_create(queue, CL_COMMAND_MAP_BUFFER, num_events, 1, sizeof(struct host_copy));
     struct sp_mapping *mapping = sp_alloc(sizeof *mapping);
     error = CL_OUT_OF_HOST_MEMORY;
     if (!command || !mapping)
@@ -193,8 +194,8 @@ cl_int CL_API_CALL clEnqueueUnmapMemObject(cl_command_queue command_queue, cl_me
     sp_command_use(command, &memobj->object);
     command->is_for_host = true;
     if (has_own_bytes(memobj) && mapping->flags & WRITE_FLAGS) {
-        char *bytes = (char *)memobj->address +
-                      ((char *)mapping->pointer - (char *)memobj->host_ptr);
+        char *bytes =
+            (char *)memobj->address + ((char *)mapping->pointer - (char *)memobj->host_ptr);
         sp_command_touch(command, bytes, mapping->size, SP_ACCESS_DISCARD);
         set_copy(command, bytes, mapping->pointer, mapping->size, NULL);
     } else {

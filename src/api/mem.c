@@ -147,15 +147,14 @@ static cl_int attach_bytes(cl_mem buffer, void *host_ptr)
         size_t bytes_left;
         buffer->address = buffer->host_ptr = host_ptr;
         buffer->uses_svm = find_svm(host_ptr, &bytes_left);
-        /* Devices with memory of their own reach only the window: there the buffer has bytes of its own, and
-         * those behind the host pointer are brought up to date by mapping (the specification lets an
-         * implementation cache them). */
+        /* Devices with memory of their own reach only the window: there the buffer has bytes of its
+         * own, and those behind the host pointer are brought up to date by mapping (the
+         * specification lets an implementation cache them). */
         if (buffer->uses_svm || !buffer->context->is_distributed)
             return CL_SUCCESS;
     }
-    buffer->address =
-        sp_arena_alloc(buffer->context->arena, buffer->size, 0,
-                       buffer->flags | SP_REGION_IS_BUFFER, SP_PATH_PRIVATE);
+    buffer->address = sp_arena_alloc(buffer->context->arena, buffer->size, 0,
+                                     buffer->flags | SP_REGION_IS_BUFFER, SP_PATH_PRIVATE);
     if (!buffer->address)
         return CL_MEM_OBJECT_ALLOCATION_FAILURE;
     buffer->owns_address = true;
@@ -261,8 +260,7 @@ static cl_int create_sub_buffer(cl_mem parent, cl_mem_flags flags, cl_buffer_cre
     sp_object_reference(&parent->object);
     created->offset = region->origin;
     created->address = (char *)parent->address + region->origin;
-    created->host_ptr =
-        parent->host_ptr ? (char *)parent->host_ptr + region->origin : NULL;
+    created->host_ptr = parent->host_ptr ? (char *)parent->host_ptr + region->origin : NULL;
     created->uses_svm = parent->uses_svm;
     *buffer = created;
     return CL_SUCCESS;

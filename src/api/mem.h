@@ -55,8 +55,8 @@ cl_int sp_buffer_check(cl_context context, cl_mem buffer);
 /* Whether a sub-buffer's offset suits `device`: CL_MISALIGNED_SUB_BUFFER_OFFSET. */
 cl_int sp_buffer_check_alignment(cl_device_id device, cl_mem buffer);
 
-/* What every copy from buffer to buffer checks first: the queue, then both buffers and their alignment, in the
- * specification's order. */
+/* What every copy from buffer to buffer checks first: the queue, then both buffers and their
+ * alignment, in the specification's order. */
 cl_int sp_buffer_copy_check(cl_command_queue queue, cl_mem src, cl_mem dst);
 
 /* Whether both are one buffer, or parts of one. */

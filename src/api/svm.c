@@ -1,8 +1,8 @@
 /* Shared virtual memory: allocating and freeing it, and the commands on it.
  *
  * An allocation is a region of the context's arena (svm/heap.h); its flags are those of
- * clSVMAlloc. Mapping and migrating say what is going to be used where, and the runtime moves what must move:
- * nothing where all devices work in the host's memory. Copies and fills take any mix of
+ * clSVMAlloc. Mapping and migrating say what is going to be used where, and the runtime moves what
+ * must move: nothing where all devices work in the host's memory. Copies and fills take any mix of
  * SVM and ordinary pointers. No state of its own, no lock.
  */
 #include <stdlib.h>
@@ -44,9 +44,10 @@ static bool fits_all_devices(cl_context context, size_t size)
     return true;
 }
 
-/* A region that is too large for a device of the context, in the memory of several that see each other's
- * (docs/pooled-memory.md); NULL where that cannot be. */
-static void *alloc_pooled(cl_context context, cl_svm_mem_flags flags, size_t size, cl_uint alignment)
+/* A region that is too large for a device of the context, in the memory of several that see each
+ * other's (docs/pooled-memory.md); NULL where that cannot be. */
+static void *alloc_pooled(cl_context context, cl_svm_mem_flags flags, size_t size,
+                          cl_uint alignment)
 {
     uint32_t agents = 0;
     struct sp_pool *pool;
@@ -213,9 +214,9 @@ cl_int CL_API_CALL clEnqueueSVMMemFill(cl_command_queue command_queue, void *svm
     return sp_command_enqueue(command, num_events_in_wait_list, event_wait_list, false, event);
 }
 
-/* Where no device has memory of its own, mapping and migrating only hold a place in the queue's order. Where
- * nobody can tell whether that was there, no command is made: no event was asked for, and there is nothing
- * to wait for. */
+/* Where no device has memory of its own, mapping and migrating only hold a place in the queue's
+ * order. Where nobody can tell whether that was there, no command is made: no event was asked for,
+ * and there is nothing to wait for. */
 static bool is_needless(cl_command_queue queue, bool blocking, cl_uint num_events,
                         const cl_event *event)
 {

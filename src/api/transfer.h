@@ -21,8 +21,8 @@ void sp_command_fill(struct sp_command *command, void *dst, size_t bytes, const 
 cl_int sp_pattern_check(const void *pattern, size_t pattern_bytes, uintptr_t start, size_t bytes);
 
 /* The rules for map flags: CL_INVALID_VALUE. */
-/* Lets a command without work bring `bytes` bytes from `address` on (0: the whole region) to its queue's device, or to
- * the host. */
+/* Lets a command without work bring `bytes` bytes from `address` on (0: the whole region) to its
+ * queue's device, or to the host. */
 void sp_command_migrate(struct sp_command *command, const void *address, size_t bytes,
                         cl_mem_migration_flags flags);
 

@@ -7,7 +7,8 @@
  *
  * Scratch memory of one work-group, SP_CPU_SCRATCH_ALIGN aligned, given by the caller:
  *
- *     0                      static __local variables of the kernel (sp_kernel_info.local_static_bytes)
+ *     0                      static __local variables of the kernel
+ * (sp_kernel_info.local_static_bytes)
  *     ...                    memory behind __local pointer arguments, placed by the driver
  *     launch->local_bytes    context: values of work-items that live across a barrier
  *
@@ -32,22 +33,23 @@
 #define SP_CPU_KERNEL_SYMBOL_PREFIX "sp_kernel_"
 
 /* Present where the program has program-scope variables with initial values other than zero:
- * void (unsigned char *globals), writes them into zeroed memory of sp_program_info.globals_bytes. */
+ * void (unsigned char *globals), writes them into zeroed memory of sp_program_info.globals_bytes.
+ */
 #define SP_CPU_GLOBALS_INIT_SYMBOL "sp_globals_init"
 
 /* What every work-group of one NDRange command shares. Read-only for kernels. The compiler
  * addresses the members by offset: append only, with a new ABI version. */
 struct sp_cpu_launch {
-    uint32_t work_dim;           /* 1 to 3 */
-    uint32_t reserved;           /* 0, which compiled code relies on */
-    uint64_t global_offset[3];   /* unused dimensions: 0 */
-    uint64_t global_size[3];     /* work-items; unused dimensions: 1 */
-    uint64_t local_size[3];      /* work-items of a full group (get_enqueued_local_size) */
-    uint64_t num_groups[3];      /* the last of a dimension may be smaller */
-    const unsigned char *args;   /* argument block: sp_arg_info.offset. Pointers are 8 bytes; a
-                                    __local pointer is given as its offset into scratch (8 bytes) */
-    unsigned char *globals;      /* program-scope variables in the global address space */
-    uint64_t local_bytes;        /* where the context starts in scratch */
+    uint32_t work_dim;         /* 1 to 3 */
+    uint32_t reserved;         /* 0, which compiled code relies on */
+    uint64_t global_offset[3]; /* unused dimensions: 0 */
+    uint64_t global_size[3];   /* work-items; unused dimensions: 1 */
+    uint64_t local_size[3];    /* work-items of a full group (get_enqueued_local_size) */
+    uint64_t num_groups[3];    /* the last of a dimension may be smaller */
+    const unsigned char *args; /* argument block: sp_arg_info.offset. Pointers are 8 bytes; a
+                                  __local pointer is given as its offset into scratch (8 bytes) */
+    unsigned char *globals;    /* program-scope variables in the global address space */
+    uint64_t local_bytes;      /* where the context starts in scratch */
     /* Takes one printf record (below) and returns what printf returns, 0 or -1. Any thread. */
     int32_t (*print)(const struct sp_cpu_launch *launch, const char *format, const void *record,
                      uint64_t record_bytes);
@@ -59,17 +61,18 @@ typedef void sp_cpu_kernel_fn(const struct sp_cpu_launch *launch, uint64_t group
                               uint64_t group_y, uint64_t group_z, unsigned char *scratch);
 
 /* A printf record: for each argument after the format one header, then the value's bytes, padded to
- * a multiple of 8. A scalar has one lane. Three-component vectors have 3 lanes and no padding lane. */
+ * a multiple of 8. A scalar has one lane. Three-component vectors have 3 lanes and no padding lane.
+ */
 enum sp_print_kind {
     SP_PRINT_INTEGER = 0,
     SP_PRINT_FLOAT = 1,   /* half, float or double by lane_bytes */
     SP_PRINT_POINTER = 2, /* %p, and %s: a zero-terminated string that lives as long as the code */
 };
 struct sp_print_argument {
-    uint8_t kind;       /* enum sp_print_kind */
-    uint8_t lanes;      /* 1, 2, 3, 4, 8, 16 */
+    uint8_t kind;        /* enum sp_print_kind */
+    uint8_t lanes;       /* 1, 2, 3, 4, 8, 16 */
     uint16_t lane_bytes; /* 1, 2, 4, 8 */
-    uint32_t reserved;  /* 0 */
+    uint32_t reserved;   /* 0 */
 };
 
 #endif

@@ -40,9 +40,10 @@
 /* A kernel's entry is this prefix and the kernel's name. */
 #define SP_GPU_KERNEL_SYMBOL_PREFIX "sp_kernel_"
 
-/* Present where it pays, in code for one local size: an entry with the same parameter block, a block
- * of which is the two groups group_first + 2 * block index and the next in the first dimension. It
- * may be launched with half as many blocks where num_groups[0] is even and all are one launch. */
+/* Present where it pays, in code for one local size: an entry with the same parameter block, a
+ * block of which is the two groups group_first + 2 * block index and the next in the first
+ * dimension. It may be launched with half as many blocks where num_groups[0] is even and all are
+ * one launch. */
 #define SP_GPU_PAIR_SYMBOL_PREFIX "sp_pair_"
 
 /* Present where the program has program-scope variables with initial values other than zero: an

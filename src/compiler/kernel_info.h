@@ -2,8 +2,8 @@
  * content of a program binary, the source of clGetKernelArgInfo and the plan of a launch.
  *
  * samepage-cc fills these in and encodes them; the library decodes them as foreign input. A decoded
- * sp_program_info owns one arena; nothing in it is freed on its own. Immutable once decoded, so it is
- * read by any thread without a lock.
+ * sp_program_info owns one arena; nothing in it is freed on its own. Immutable once decoded, so it
+ * is read by any thread without a lock.
  */
 #ifndef SP_COMPILER_KERNEL_INFO_H
 #define SP_COMPILER_KERNEL_INFO_H
@@ -34,8 +34,8 @@ enum {
 
 struct sp_arg_info {
     enum sp_arg_kind kind;
-    uint32_t size;   /* bytes in the argument block, what clSetKernelArg must be given; pointers 8 */
-    uint32_t align;  /* bytes, a power of two */
+    uint32_t size;  /* bytes in the argument block, what clSetKernelArg must be given; pointers 8 */
+    uint32_t align; /* bytes, a power of two */
     uint32_t offset; /* bytes from the start of the argument block */
     uint32_t type_qualifiers;
     uint32_t effect;       /* SP_EFFECT_ bits; 0 for values and for pointers that are not used */
@@ -45,20 +45,21 @@ struct sp_arg_info {
 
 struct sp_kernel_info {
     const char *name;
-    const char *attributes; /* CL_KERNEL_ATTRIBUTES: blank-separated, as in the source; "" for none */
+    const char
+        *attributes; /* CL_KERNEL_ATTRIBUTES: blank-separated, as in the source; "" for none */
     uint32_t num_args;
     struct sp_arg_info *args;
-    uint32_t args_bytes;          /* size of the argument block */
-    uint32_t reqd_local_size[3];  /* reqd_work_group_size, or 0 0 0 */
-    uint32_t hint_local_size[3];  /* work_group_size_hint, or 0 0 0 */
-    uint64_t local_static_bytes;  /* __local variables inside the kernel, each at its alignment */
-    uint64_t private_bytes;       /* estimate per work-item, for CL_KERNEL_PRIVATE_MEM_SIZE */
-    bool has_barrier;             /* a work-group barrier or collective is reachable */
-    bool loops_over_private;      /* has private arrays, and loops that may be unrolled */
-    bool uses_globals;            /* reads or writes program-scope variables */
-    bool follows_pointers;        /* may reach memory through pointers loaded from memory */
-    bool writes_followed;         /* and may change it there */
-    bool has_shared_atomics;      /* may read, modify and write atomically for all devices */
+    uint32_t args_bytes;         /* size of the argument block */
+    uint32_t reqd_local_size[3]; /* reqd_work_group_size, or 0 0 0 */
+    uint32_t hint_local_size[3]; /* work_group_size_hint, or 0 0 0 */
+    uint64_t local_static_bytes; /* __local variables inside the kernel, each at its alignment */
+    uint64_t private_bytes;      /* estimate per work-item, for CL_KERNEL_PRIVATE_MEM_SIZE */
+    bool has_barrier;            /* a work-group barrier or collective is reachable */
+    bool loops_over_private;     /* has private arrays, and loops that may be unrolled */
+    bool uses_globals;           /* reads or writes program-scope variables */
+    bool follows_pointers;       /* may reach memory through pointers loaded from memory */
+    bool writes_followed;        /* and may change it there */
+    bool has_shared_atomics;     /* may read, modify and write atomically for all devices */
 };
 
 struct sp_program_info {
@@ -73,7 +74,8 @@ struct sp_kernel_code {
     const char *name;
     uint64_t context_fixed_bytes; /* see cpu_abi.h */
     uint64_t context_item_bytes;
-    uint32_t preferred_multiple;  /* lanes of a vector, for CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE */
+    uint32_t preferred_multiple; /* lanes of a vector, for
+                                    CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE */
 };
 
 /* Appends `info` to `writer`. Errors are kept in the writer. */

@@ -2,19 +2,21 @@
  *
  * The library starts one samepage-cc and keeps one end of a SOCK_SEQPACKET pair, the control
  * socket; the other end is file descriptor SP_CC_CONTROL_FD of samepage-cc. For each request the
- * library makes a SOCK_STREAM pair and sends one end of it over the control socket (SCM_RIGHTS, with
- * one sp_cc_hello as the data). samepage-cc forks; the child reads one request from that socket,
- * works, writes one reply and exits. End of file without a whole reply means that the child crashed or ran
- * into a limit. End of file on the control socket ends samepage-cc and all its children.
+ * library makes a SOCK_STREAM pair and sends one end of it over the control socket (SCM_RIGHTS,
+ * with one sp_cc_hello as the data). samepage-cc forks; the child reads one request from that
+ * socket, works, writes one reply and exits. End of file without a whole reply means that the child
+ * crashed or ran into a limit. End of file on the control socket ends samepage-cc and all its
+ * children.
  *
- * A request and a reply are an sp_cc_header, then body_bytes of wire format (util/wire.h). Both sides
- * check everything: the library takes a reply for foreign input, since a child has run on a
+ * A request and a reply are an sp_cc_header, then body_bytes of wire format (util/wire.h). Both
+ * sides check everything: the library takes a reply for foreign input, since a child has run on a
  * kernel's source.
  *
  * Request bodies, in this order:
  *   COMPILE  u32 seconds, u64 memory_bytes        limits on wall time and address space, 0: none
  *            string source
- *            u32 n, n strings                     options: clang-style words that the library checked
+ *            u32 n, n strings                     options: clang-style words that the library
+ * checked
  *                                                 (-D and its value in one word, -I, -cl-..., -w)
  *            u32 n, n x (string name, string text)  headers for #include, by the name in the source
  *   LINK     u32 seconds, u64 memory_bytes
@@ -66,7 +68,7 @@ enum sp_cc_status {
     SP_CC_SOURCE_ERROR = 1, /* the source or the linking of sources is wrong: the log says how */
     SP_CC_NO_MEMORY = 2,    /* the memory limit, or the machine's */
     SP_CC_BAD_REQUEST = 3,  /* the request was not understood: versions differ, or damaged IR */
-    SP_CC_INTERNAL = 4,     /* samepage-cc could not do what it should: clang missing, link failed */
+    SP_CC_INTERNAL = 4, /* samepage-cc could not do what it should: clang missing, link failed */
 };
 
 enum {

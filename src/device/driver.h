@@ -45,13 +45,14 @@ enum sp_work_kind {
     SP_WORK_FILL,
     SP_WORK_CALL, /* a function of the host on a thread of the device: native kernels */
     /* Only for devices with memory of their own (sp_device_info.own_memory): */
-    SP_WORK_BIND,     /* makes a range of the window usable on the device */
-    SP_WORK_BIND_PEER, /* the same, with the memory that another device (range.source) has bound there, which this one
-                          sees (sp_device_ops.sees) and whose BIND has finished */
-    SP_WORK_UNBIND,   /* the range becomes inaccessible there; its private backing is freed */
-    SP_WORK_TRANSFER, /* copies a range of the window from one agent's backing to another's */
-    SP_WORK_DECLARE,  /* lets the kernel with the ticket reach a range. The checking mode's; a device that keeps
-                         nothing from kernels finishes it with an error */
+    SP_WORK_BIND,      /* makes a range of the window usable on the device */
+    SP_WORK_BIND_PEER, /* the same, with the memory that another device (range.source) has bound
+                          there, which this one sees (sp_device_ops.sees) and whose BIND has
+                          finished */
+    SP_WORK_UNBIND,    /* the range becomes inaccessible there; its private backing is freed */
+    SP_WORK_TRANSFER,  /* copies a range of the window from one agent's backing to another's */
+    SP_WORK_DECLARE, /* lets the kernel with the ticket reach a range. The checking mode's; a device
+                        that keeps nothing from kernels finishes it with an error */
 };
 
 #define SP_MAX_PATTERN_BYTES 128u /* the largest fill pattern: long16 */
@@ -61,13 +62,13 @@ struct sp_piece {
     uint64_t start, bytes;
 };
 
-/* Of one transfer. Its record in a device's ring takes 16 KiB then, of 1 MiB; and as many small copies are what a GPU
- * carries out together. */
+/* Of one transfer. Its record in a device's ring takes 16 KiB then, of 1 MiB; and as many small
+ * copies are what a GPU carries out together. */
 #define SP_MAX_PIECES 1024u
 
-/* Which of the works that were submitted to a device before this one need not have ended when it begins
- * (sp_work.beside). Transfers to one side keep their order among each other in any case, and so do works
- * that are none. */
+/* Which of the works that were submitted to a device before this one need not have ended when it
+ * begins (sp_work.beside). Transfers to one side keep their order among each other in any case, and
+ * so do works that are none. */
 enum {
     SP_BESIDE_WORKS = 1,      /* kernels, copies, fills: of a transfer */
     SP_BESIDE_ARRIVALS = 2,   /* transfers to the device */
@@ -80,10 +81,10 @@ struct sp_work {
     enum sp_work_kind kind;
     bool timed;         /* fill in start_ns and end_ns */
     const void *stream; /* works of one queue share it; see sp_device_ops.wait */
-    uint32_t beside;    /* own memory only: SP_BESIDE_, which the device may make use of; 0: it comes after all
-                           that was submitted before */
-    uint32_t life;      /* own memory only: the life of the device (sp_device.life) that it is for, in another of which it
-                           fails; 0: any */
+    uint32_t beside; /* own memory only: SP_BESIDE_, which the device may make use of; 0: it comes
+                        after all that was submitted before */
+    uint32_t life;   /* own memory only: the life of the device (sp_device.life) that it is for, in
+                        another of which it   fails; 0: any */
     union {
         struct {
             struct sp_code_kernel *kernel;
@@ -93,7 +94,8 @@ struct sp_work {
                                        it */
             unsigned char *globals; /* the program's program-scope variables, or NULL */
             uint64_t ticket;        /* not 0: it may reach only what was declared under it */
-            uint64_t undeclared;    /* out, with a ticket: an address that it touched all the same; 0: none */
+            uint64_t undeclared; /* out, with a ticket: an address that it touched all the same; 0:
+                                    none */
         } kernel;
         struct {
             void *dst;
@@ -123,7 +125,7 @@ struct sp_work {
                              of the device */
             uint32_t source, destination; /* transfer: agents; this device is one of them, and
                                              bound there, to its own memory, where it is */
-            uint64_t ticket; /* declare: of the kernel */
+            uint64_t ticket;              /* declare: of the kernel */
             /* transfer: what of the range is copied, in order of address, up to
              * SP_MAX_PIECES; NULL: all of it. They stay until `finished`. */
             const struct sp_piece *pieces;
@@ -142,13 +144,13 @@ struct sp_work {
     struct {
         struct sp_work *next;
         struct sp_device *device;
-        bool listed;                /* in the list of works that have pieces left */
-        unsigned workers;           /* threads on it now */
-        uint64_t parts;             /* how many pieces it divides into */
-        uint64_t chunk;             /* pieces taken at a time */
-        _Atomic uint64_t next_part; /* the first piece that nobody took */
+        bool listed;                  /* in the list of works that have pieces left */
+        unsigned workers;             /* threads on it now */
+        uint64_t parts;               /* how many pieces it divides into */
+        uint64_t chunk;               /* pieces taken at a time */
+        _Atomic uint64_t next_part;   /* the first piece that nobody took */
         struct sp_cpu_shares *shares; /* NULL, or in place of next_part: one for each NUMA node */
-        atomic_int error;           /* 0, or the first error */
+        atomic_int error;             /* 0, or the first error */
     } driver;
 };
 
@@ -179,15 +181,17 @@ struct sp_device_info {
     uint64_t local_memory_bytes;
     uint64_t cache_bytes;
     uint32_t cache_line_bytes;
-    uint64_t home_near_bytes;    /* regions up to this size that go to and fro are cheaper in the host's
-                                    memory than copied; own memory only. 0: none, UINT64_MAX: all */
-    uint32_t svm_levels;         /* SP_SVM_ bits that are true of it */
-    bool has_failed_atomics;     /* SP_SVM_ATOMICS is not among them because its self-test failed */
-    uint32_t numa_nodes;         /* nodes with processors of this device; at least 1 */
+    uint64_t
+        home_near_bytes;     /* regions up to this size that go to and fro are cheaper in the host's
+                                memory than copied; own memory only. 0: none, UINT64_MAX: all */
+    uint32_t svm_levels;     /* SP_SVM_ bits that are true of it */
+    bool has_failed_atomics; /* SP_SVM_ATOMICS is not among them because its self-test failed */
+    uint32_t numa_nodes;     /* nodes with processors of this device; at least 1 */
     bool fp64;
-    const char *code_target;     /* what samepage-cc makes code for (protocol.h, CODE); NULL: this processor */
-    bool corrects_errors;         /* its memory has ECC, and it is on */
-    bool has_pci, has_uuid;       /* what follows is known */
+    const char
+        *code_target; /* what samepage-cc makes code for (protocol.h, CODE); NULL: this processor */
+    bool corrects_errors;   /* its memory has ECC, and it is on */
+    bool has_pci, has_uuid; /* what follows is known */
     uint32_t pci_domain, pci_bus, pci_device, pci_function;
     unsigned char uuid[16];
 };
@@ -198,16 +202,16 @@ enum sp_partition_kind { SP_PARTITION_UNITS, SP_PARTITION_NUMA };
 struct sp_device_ops {
     /* Hands `work` over. Never fails, never blocks for long: errors reach work->finished. A device
      * in the host's memory may run works at once and in any order; a device with own memory runs
-     * them in the order in which they were submitted, as far as they do not say that they may run beside one another
-     * (sp_work.beside). */
+     * them in the order in which they were submitted, as far as they do not say that they may run
+     * beside one another (sp_work.beside). */
     void (*submit)(struct sp_device *device, struct sp_work *work);
 
-    /* How far the memory of agent `source` is from the device: less is nearer, UINT32_MAX is out of reach. The host's is
-     * always in reach. Own memory only; NULL: all are as near. */
+    /* How far the memory of agent `source` is from the device: less is nearer, UINT32_MAX is out of
+     * reach. The host's is always in reach. Own memory only; NULL: all are as near. */
     uint32_t (*distance)(struct sp_device *device, uint32_t source);
 
-    /* Whether the device can use the memory of agent `source` where it is (SP_WORK_BIND_PEER). Own memory only; NULL: of
-     * no other. */
+    /* Whether the device can use the memory of agent `source` where it is (SP_WORK_BIND_PEER). Own
+     * memory only; NULL: of no other. */
     bool (*sees)(struct sp_device *device, uint32_t source);
 
     /* Waits until `gate` is open. Meanwhile the thread may run submitted works of `stream`, and
@@ -249,15 +253,17 @@ struct sp_device {
     struct sp_device_info info;
     struct sp_device *root; /* itself, or the device that it is a part of */
     uint32_t agent;         /* whose memory it works in: 0 the host's, else its own */
-    /* Own memory only: which life it is in, from 1. It changes with a death, before `lost` is called; a
-     * driver that never loses a device leaves it at 0. */
+    /* Own memory only: which life it is in, from 1. It changes with a death, before `lost` is
+     * called; a driver that never loses a device leaves it at 0. */
     atomic_uint life;
-    /* Own memory only, set by the runtime before it reads `life` for the first time, and that before the first work: called once
-     * each time that the device's process has died, before any of its works is finished with -EIO. Works for the new
-     * life are accepted from then on; in it nothing is bound, and all memory of it is gone. Sequentially consistent, as the
-     * change of `life` is: either a death finds it set, or who set it finds the new life. */
+    /* Own memory only, set by the runtime before it reads `life` for the first time, and that
+     * before the first work: called once each time that the device's process has died, before any
+     * of its works is finished with -EIO. Works for the new life are accepted from then on; in it
+     * nothing is bound, and all memory of it is gone. Sequentially consistent, as the change of
+     * `life` is: either a death finds it set, or who set it finds the new life. */
     void (*_Atomic lost)(struct sp_device *device, const char *reason);
-    /* Set before `lost` where a kernel's access was the reason: the address (else 0), and the kernel's name. */
+    /* Set before `lost` where a kernel's access was the reason: the address (else 0), and the
+     * kernel's name. */
     struct {
         uint64_t address;
         char kernel[SP_FAULT_NAME_BYTES];

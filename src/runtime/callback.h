@@ -1,8 +1,9 @@
 /* The callback thread: where the application's functions are called.
  *
- * One thread, started when it is first needed, calls event callbacks, SVM free callbacks and other functions of
- * the application in the order in which they became due. No lock of the library is held meanwhile,
- * so a callback may call OpenCL; one that blocks delays other callbacks, nothing else.
+ * One thread, started when it is first needed, calls event callbacks, SVM free callbacks and other
+ * functions of the application in the order in which they became due. No lock of the library is
+ * held meanwhile, so a callback may call OpenCL; one that blocks delays other callbacks, nothing
+ * else.
  */
 #ifndef SP_RUNTIME_CALLBACK_H
 #define SP_RUNTIME_CALLBACK_H

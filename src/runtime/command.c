@@ -1,12 +1,13 @@
 /* See command.h. Commands begin and end here.
  *
- * A command counts what it waits for, plus one while it is being enqueued. Whoever takes the count to zero makes
- * it start; that is the enqueuing thread or the thread that ended the last dependency. Ending
- * one command can make many others ready, and those without work end at once: they go through a list in
- * a loop (struct ending), never through recursion.
+ * A command counts what it waits for, plus one while it is being enqueued. Whoever takes the count
+ * to zero makes it start; that is the enqueuing thread or the thread that ended the last
+ * dependency. Ending one command can make many others ready, and those without work end at once:
+ * they go through a list in a loop (struct ending), never through recursion.
  *
- * A device with memory of its own runs works in the order in which it gets them. So a work of an in-order queue there
- * waits only for the submission of the work before it, and a stream of launches has no gaps.
+ * A device with memory of its own runs works in the order in which it gets them. So a work of an
+ * in-order queue there waits only for the submission of the work before it, and a stream of
+ * launches has no gaps.
  *
  * Locks: a queue's, then an event's; none is held when work is submitted, objects are dropped or
  * callbacks are posted.
@@ -30,8 +31,9 @@
 /* long16 arguments in an argument block (OpenCL C 3.0, 6.3.5). */
 #define EXTRA_ALIGN 128u
 
-/* Beside its wait list a command waits for at most one earlier command, the queue's last or its last barrier; and once more
- * for the last where it was to follow that on the device and failed before. */
+/* Beside its wait list a command waits for at most one earlier command, the queue's last or its
+ * last barrier; and once more for the last where it was to follow that on the device and failed
+ * before. */
 #define QUEUE_DEPENDENCIES 2u
 
 /* Commands that became ready and are not started yet, in order. */
@@ -51,8 +53,8 @@ static void push_ready(struct ending *ending, struct sp_command *command)
     ending->last = command;
 }
 
-/* One thing less to wait for; the last one makes the command ready. Acquire and release: what was done before
- * every dependency's end is visible to whoever starts the command. */
+/* One thing less to wait for; the last one makes the command ready. Acquire and release: what was
+ * done before every dependency's end is visible to whoever starts the command. */
 static void settle_one(struct ending *ending, struct sp_command *command)
 {
     if (atomic_fetch_sub_explicit(&command->waiting_for, 1, memory_order_acq_rel) == 1)
@@ -168,7 +170,8 @@ static struct sp_device *device_of(const struct sp_command *command)
     return device->info.own_memory && is_host_work ? sp_host_device() : device;
 }
 
-/* Whether a device runs `command` behind the one before it in its queue, in order, if it gets both. */
+/* Whether a device runs `command` behind the one before it in its queue, in order, if it gets both.
+ */
 static bool is_streamed_behind(const struct sp_command *command, const struct sp_command *before)
 {
     /* What completes a command apart from its work is not in the device's order. */
@@ -176,8 +179,8 @@ static bool is_streamed_behind(const struct sp_command *command, const struct sp
            device_of(command)->info.own_memory && device_of(before)->info.own_memory;
 }
 
-/* Lets `command` wait for `event`, unless that has ended; `before` is its command where the submission of that is
- * enough. */
+/* Lets `command` wait for `event`, unless that has ended; `before` is its command where the
+ * submission of that is enough. */
 static void depend(struct sp_command *command, cl_event event, struct sp_command *before,
                    bool is_explicit)
 {
@@ -245,8 +248,8 @@ static struct sp_command *append_to_queue(struct sp_command *command)
     return dropped;
 }
 
-/* Takes an ended command out of its queue's order. Returns whether the queue held a reference to it,
- * which the caller drops. */
+/* Takes an ended command out of its queue's order. Returns whether the queue held a reference to
+ * it, which the caller drops. */
 static bool remove_from_queue(struct ending *ending, struct sp_command *command)
 {
     cl_command_queue queue = command->event.queue;
@@ -458,8 +461,8 @@ static void release_streamed(struct ending *ending, struct sp_command *command)
     sp_dependents_settle(ending, released, CL_COMPLETE);
 }
 
-/* Ends a command that its device never got. In its queue the end of one command stands for the end of all before it, so it
- * waits for that of the one which it was to follow. */
+/* Ends a command that its device never got. In its queue the end of one command stands for the end
+ * of all before it, so it waits for that of the one which it was to follow. */
 static void fail_command(struct ending *ending, struct sp_command *command, cl_int status)
 {
     if (!command->before) {
@@ -525,14 +528,14 @@ static void ranges_ready(struct sp_coherence *coherence)
     start_ready(&ending);
 }
 
-static __attribute__((noinline, cold)) void begin_check(struct sp_command *command, const struct sp_device *device)
+static __attribute__((noinline, cold)) void begin_check(struct sp_command *command,
+                                                        const struct sp_device *device)
 {
     const struct sp_check_actor actor = {.what = name_of(command->event.type),
                                          .kernel = command->kernel_name,
                                          .device = device->info.name,
                                          .site = command->site};
-    command->check =
-        sp_check_begin(&command->coherence, device->agent, &actor, command->has_work);
+    command->check = sp_check_begin(&command->coherence, device->agent, &actor, command->has_work);
 }
 
 /* Whether the command's ranges are current; if not yet, the command goes on when they are. */
@@ -578,8 +581,9 @@ static void go_on(struct ending *ending, struct sp_command *command)
         start_work(ending, command);
 }
 
-/* Starts or ends all that became ready, and what becomes ready by that. What becomes ready beneath a call of such a loop (the
- * end of a command leaves room for another, whose end leaves room for a third) is left to that loop. */
+/* Starts or ends all that became ready, and what becomes ready by that. What becomes ready beneath
+ * a call of such a loop (the end of a command leaves room for another, whose end leaves room for a
+ * third) is left to that loop. */
 static void start_ready(struct ending *ending)
 {
     static SP_THREAD_LOCAL struct ending *running;
@@ -608,12 +612,14 @@ void sp_dependents_start(struct sp_dependency *dependents, cl_int status)
     start_ready(&ending);
 }
 
-/* A command that has to wait lets what it reads come meanwhile. It cannot start before its enqueuer has settled. Not in the
- * checking mode, in which what the host writes unasked counts until the start. */
+/* A command that has to wait lets what it reads come meanwhile. It cannot start before its enqueuer
+ * has settled. Not in the checking mode, in which what the host writes unasked counts until the
+ * start. */
 static void prefetch(struct sp_command *command)
 {
     struct sp_device *device = device_of(command);
-    if (!sp_check_is_on && command->has_work && command->coherence.count && device->info.own_memory &&
+    if (!sp_check_is_on && command->has_work && command->coherence.count &&
+        device->info.own_memory &&
         atomic_load_explicit(&command->waiting_for, memory_order_relaxed) > 1)
         sp_coherence_prefetch(&command->coherence, device->agent);
 }

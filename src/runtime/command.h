@@ -1,11 +1,11 @@
 /* Commands: made by src/api, ordered by events, run by a driver.
  *
- * The life of one: sp_command_create, then the caller fills in `work` (or leaves it without work: markers,
- * maps) and what must stay alive, then sp_command_enqueue. From there on it is the
+ * The life of one: sp_command_create, then the caller fills in `work` (or leaves it without work:
+ * markers, maps) and what must stay alive, then sp_command_enqueue. From there on it is the
  * runtime's: it is submitted when all it depends on has ended well, and ended with
- * CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST when one of those ended in error. A command that was not
- * enqueued is ended with sp_command_discard. One allocation holds the command, its dependencies and `extra` bytes for
- * the caller (an argument block, say).
+ * CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST when one of those ended in error. A command that was
+ * not enqueued is ended with sp_command_discard. One allocation holds the command, its dependencies
+ * and `extra` bytes for the caller (an argument block, say).
  */
 #ifndef SP_RUNTIME_COMMAND_H
 #define SP_RUNTIME_COMMAND_H
@@ -20,7 +20,8 @@
 struct sp_dependency {
     struct sp_dependency *next;
     struct sp_command *waiter;
-    bool is_explicit; /* from a wait list: an error is passed on. The order of a queue passes none */
+    bool
+        is_explicit; /* from a wait list: an error is passed on. The order of a queue passes none */
     bool is_until_submitted; /* the submission is enough: both run in order on one device */
 };
 
@@ -31,44 +32,47 @@ enum sp_command_stage {
 };
 
 struct sp_command {
-    struct _cl_event event;      /* first: a cl_event of a command is the command */
+    struct _cl_event event; /* first: a cl_event of a command is the command */
     struct sp_work work;
-    bool has_work;               /* false: complete as soon as it is ready */
-    bool is_for_host;            /* without work: its ranges are made current for the host (a map) */
-    bool is_outside;             /* the work touches memory that is in no region of the context */
-    bool is_short_of_memory;     /* a range could not be noted */
-    bool is_in_place;            /* maps memory of the window itself */
-    const char *kernel_name;     /* of a kernel, which the command keeps; else NULL */
-    bool is_barrier;             /* later commands of the queue wait for it */
-    bool waits_for_all;          /* waits for every earlier command of the queue (no wait list) */
+    bool has_work;           /* false: complete as soon as it is ready */
+    bool is_for_host;        /* without work: its ranges are made current for the host (a map) */
+    bool is_outside;         /* the work touches memory that is in no region of the context */
+    bool is_short_of_memory; /* a range could not be noted */
+    bool is_in_place;        /* maps memory of the window itself */
+    const char *kernel_name; /* of a kernel, which the command keeps; else NULL */
+    bool is_barrier;         /* later commands of the queue wait for it */
+    bool waits_for_all;      /* waits for every earlier command of the queue (no wait list) */
     /* Called after the work (or instead of it) with the command's status so far, before the event
      * ends, with no lock held: unmap bookkeeping, SVM free. Returns the final status. May be NULL.
-     * With on_callback_thread it runs on the callback thread, so that it may call the application. */
+     * With on_callback_thread it runs on the callback thread, so that it may call the application.
+     */
     cl_int (*complete)(struct sp_command *command, cl_int status);
     bool on_callback_thread;
-    void *data;                  /* for `complete` */
-    void *extra;                 /* the caller's bytes; 128-byte aligned; NULL when none were asked for */
-    struct sp_object **uses;     /* objects with a reference each, dropped at the end */
+    void *data;  /* for `complete` */
+    void *extra; /* the caller's bytes; 128-byte aligned; NULL when none were asked for */
+    struct sp_object **uses; /* objects with a reference each, dropped at the end */
     unsigned num_uses, max_uses;
     /* From here on: the runtime's own. */
-    size_t block_bytes;            /* of all that was allocated for it at once (util/block.h) */
-    struct sp_coherence coherence; /* the ranges that it uses, in a context that shares memory */
+    size_t block_bytes;             /* of all that was allocated for it at once (util/block.h) */
+    struct sp_coherence coherence;  /* the ranges that it uses, in a context that shares memory */
     struct sp_check_command *check; /* checking mode only; NULL otherwise */
-    const void *site;              /* likewise: where it was enqueued */
-    atomic_int begin_state;        /* who goes on once all ranges are current: see command.c */
-    bool is_submitted;             /* under the event's lock: its device will run it in order */
-    struct sp_command *before;     /* the one that it is streamed behind, with a reference, until it is submitted */
-    enum sp_command_stage stage;   /* how far it is when it is taken up next */
-    cl_int failure;                /* at SP_COMMAND_FAILED */
-    atomic_uint waiting_for;     /* what has not ended of all it waits for, plus one while it is enqueued */
+    const void *site;               /* likewise: where it was enqueued */
+    atomic_int begin_state;         /* who goes on once all ranges are current: see command.c */
+    bool is_submitted;              /* under the event's lock: its device will run it in order */
+    struct sp_command
+        *before; /* the one that it is streamed behind, with a reference, until it is submitted */
+    enum sp_command_stage stage; /* how far it is when it is taken up next */
+    cl_int failure;              /* at SP_COMMAND_FAILED */
+    atomic_uint
+        waiting_for; /* what has not ended of all it waits for, plus one while it is enqueued */
     atomic_int dependency_error; /* nonzero: an event of its wait list ended in error */
     bool waits_for_head;         /* counts in waiting_for until it is the first pending one */
     uint64_t sequence;           /* place in its queue */
     struct sp_dependency *dependencies; /* num_dependencies of them are linked into events */
     unsigned num_dependencies, max_dependencies;
-    struct sp_command *next_ready;                     /* in the loop that ends commands */
+    struct sp_command *next_ready;                      /* in the loop that ends commands */
     struct sp_command *previous_pending, *next_pending; /* in an out-of-order queue */
-    struct sp_callback_job job;  /* for `complete` on the callback thread */
+    struct sp_callback_job job;                         /* for `complete` on the callback thread */
     cl_int job_status;
 };
 
@@ -80,19 +84,20 @@ struct sp_command *sp_command_create(cl_command_queue queue, cl_command_type typ
 /* Keeps `object` alive until the command has ended; at most max_uses times. */
 void sp_command_use(struct sp_command *command, struct sp_object *object);
 
-/* Says that the command uses `bytes` bytes from `address` on (0: the whole region that holds it), so that they
- * are current where it runs. Only contexts with devices that have memory of their own need it; it costs nothing in
- * others. Memory that is in no region is taken for the host's. Running out of memory is told by sp_command_enqueue. */
+/* Says that the command uses `bytes` bytes from `address` on (0: the whole region that holds it),
+ * so that they are current where it runs. Only contexts with devices that have memory of their own
+ * need it; it costs nothing in others. Memory that is in no region is taken for the host's. Running
+ * out of memory is told by sp_command_enqueue. */
 void sp_command_touch(struct sp_command *command, const void *address, size_t bytes,
                       enum sp_access access);
 
 /* Ends a command that was never enqueued. Takes NULL. */
 void sp_command_discard(struct sp_command *command);
 
-/* Enqueues. The wait list was checked (sp_wait_list_check). With `event` not NULL the caller gets the event, one handle on it; with
- * `blocking` the call returns when it has ended: then CL_SUCCESS, or
- * CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST where it ended in error. CL_OUT_OF_HOST_MEMORY where
- * sp_command_touch found none: the command is discarded. Never fails otherwise. */
+/* Enqueues. The wait list was checked (sp_wait_list_check). With `event` not NULL the caller gets
+ * the event, one handle on it; with `blocking` the call returns when it has ended: then CL_SUCCESS,
+ * or CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST where it ended in error. CL_OUT_OF_HOST_MEMORY
+ * where sp_command_touch found none: the command is discarded. Never fails otherwise. */
 cl_int sp_command_enqueue(struct sp_command *command, cl_uint num_events, const cl_event *events,
                           bool blocking, cl_event *event);
 

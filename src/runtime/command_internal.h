@@ -7,8 +7,8 @@
 
 struct ending;
 
-/* Raises the status of an event that has not ended to CL_SUBMITTED or CL_RUNNING, and posts the callbacks that
- * this reaches. */
+/* Raises the status of an event that has not ended to CL_SUBMITTED or CL_RUNNING, and posts the
+ * callbacks that this reaches. */
 void sp_event_advance(cl_event event, cl_int status);
 
 /* Ends an event: sets the final status, posts its callbacks, and returns its dependents for the

@@ -68,8 +68,8 @@ static int add_devices(struct _cl_platform_id *platform, struct sp_device **foun
     return 0;
 }
 
-/* Asks one driver for its devices; a driver without devices adds none. The CPU is there for copies and fills even where
- * it is not listed. */
+/* Asks one driver for its devices; a driver without devices adds none. The CPU is there for copies
+ * and fills even where it is not listed. */
 static int probe_driver(struct _cl_platform_id *platform, const struct sp_driver *driver)
 {
     struct sp_device **found = NULL;
@@ -154,8 +154,9 @@ static void end_on_callback_thread(struct sp_callback_job *job)
     end_context((cl_context)((char *)job - offsetof(struct _cl_context, ending)));
 }
 
-/* The arena of a context with several memories waits for copies that are under way; the thread of a device, which may have dropped the last
- * reference, is the one that ends them, so it must not be the one that waits. */
+/* The arena of a context with several memories waits for copies that are under way; the thread of a
+ * device, which may have dropped the last reference, is the one that ends them, so it must not be
+ * the one that waits. */
 static void destroy_context(struct sp_object *object)
 {
     cl_context context = (cl_context)object;
@@ -169,7 +170,7 @@ static void destroy_context(struct sp_object *object)
 
 cl_int sp_context_create(cl_uint num_devices, const cl_device_id *devices,
                          const cl_context_properties *properties, size_t properties_count,
-                         void (CL_CALLBACK *notify)(const char *, const void *, size_t, void *),
+                         void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *),
                          void *user_data, cl_context *context)
 {
     cl_context created = sp_alloc(sizeof *created);

@@ -10,8 +10,8 @@
 struct sp_event_callback {
     struct sp_event_callback *next;
     struct sp_callback_job job;
-    cl_event event;       /* a reference is held until the call is over */
-    cl_int status;        /* asked for; from the posting on, what is reported */
+    cl_event event; /* a reference is held until the call is over */
+    cl_int status;  /* asked for; from the posting on, what is reported */
     sp_event_notify notify;
     void *user_data;
 };

@@ -1,7 +1,9 @@
-/* See loss_report.h. Owns the list of contexts that share memory with devices, and what is to be said to each.
+/* See loss_report.h. Owns the list of contexts that share memory with devices, and what is to be
+ * said to each.
  *
- * A death is found on a device's thread with locks of src/svm held, so it is only noted there; the callback thread says
- * it. Shared contexts end on that thread too, so a context that is still in the list when a job runs is alive.
+ * A death is found on a device's thread with locks of src/svm held, so it is only noted there; the
+ * callback thread says it. Shared contexts end on that thread too, so a context that is still in
+ * the list when a job runs is alive.
  *
  * Lock: of the list; the last of all, and not held while the application is called.
  */
@@ -34,7 +36,8 @@ struct listener {
 static struct {
     pthread_mutex_t lock;
     struct listener *first;
-    /* To be said once all of a death is noted: who hears of it may use the device at once. In order. */
+    /* To be said once all of a death is noted: who hears of it may use the device at once. In
+     * order. */
     struct message *noted, **last_noted;
 } listeners = {.lock = PTHREAD_MUTEX_INITIALIZER, .last_noted = &listeners.noted};
 
@@ -68,7 +71,8 @@ static void deliver(struct sp_callback_job *job)
     free(message);
 }
 
-/* A noted message to fill in; it must not be given up for want of memory: data was lost. With the list locked. */
+/* A noted message to fill in; it must not be given up for want of memory: data was lost. With the
+ * list locked. */
 static struct message *new_message(cl_context context, const struct sp_device *device)
 {
     struct message *message;

@@ -4,7 +4,8 @@
 
 #include <CL/cl.h>
 
-/* From now on the error callback of `context`, or standard error where it has none, is told. The callback thread must run. -ENOMEM. */
+/* From now on the error callback of `context`, or standard error where it has none, is told. The
+ * callback thread must run. -ENOMEM. */
 int sp_loss_report_add(cl_context context);
 
 /* The context ends. On the callback thread. Nothing for a context that was not added. */

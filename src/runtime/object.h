@@ -36,13 +36,15 @@ struct sp_object {
     void (*destroy)(struct sp_object *object);
 };
 
-/* The dispatch table that objects made from now on carry. Called once, by icd/, before any object is made. */
+/* The dispatch table that objects made from now on carry. Called once, by icd/, before any object
+ * is made. */
 void sp_object_set_dispatch(const void *dispatch);
 
 /* What objects made from now on carry for a loader with cl_khr_icd 2. */
 void sp_object_set_loader_data(void *loader_data);
 
-/* One handle, one reference. `destroy` is called when the last reference goes; it frees the memory. */
+/* One handle, one reference. `destroy` is called when the last reference goes; it frees the memory.
+ */
 void sp_object_init(struct sp_object *object, enum sp_object_kind kind,
                     void (*destroy)(struct sp_object *object));
 

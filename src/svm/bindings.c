@@ -1,17 +1,20 @@
 /* Which span is bound on which agent, and what there is room for.
  *
- * A span is bound when a command first uses it there, pinned while commands use it, and taken off when the
- * span ends, when room is needed (the longest unused goes first, after what only that device holds of it has gone to the
- * host), when its path changes, or with the device. A command that finds no room while other commands have pins waits,
- * in order, without pins of its own; so it waits only for commands that will end.
+ * A span is bound when a command first uses it there, pinned while commands use it, and taken off
+ * when the span ends, when room is needed (the longest unused goes first, after what only that
+ * device holds of it has gone to the host), when its path changes, or with the device. A command
+ * that finds no room while other commands have pins waits, in order, without pins of its own; so it
+ * waits only for commands that will end.
  *
- * Of a pooled region (pool.h) each part is bound by itself: to memory of its home, and on other members of the pool, as
- * *peers* of that binding, to the same memory. A peer's work is sent when the home's is done, and a command starts when
- * what it pinned is ready. The home's memory is free again when its peers have let go, too. What is no good any more, a peer of
- * memory that died with its device above all, is an orphan: it stays while commands have pins on it, and nobody gets a new one.
+ * Of a pooled region (pool.h) each part is bound by itself: to memory of its home, and on other
+ * members of the pool, as *peers* of that binding, to the same memory. A peer's work is sent when
+ * the home's is done, and a command starts when what it pinned is ready. The home's memory is free
+ * again when its peers have let go, too. What is no good any more, a peer of memory that died with
+ * its device above all, is an orphan: it stays while commands have pins on it, and nobody gets a
+ * new one.
  *
- * One lock for all of it. Works are submitted with it held, so that a device's ring has them in the order in
- * which bindings changed.
+ * One lock for all of it. Works are submitted with it held, so that a device's ring has them in the
+ * order in which bindings changed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -74,12 +77,12 @@ void sp_bindings_add_agent(struct sp_device *device,
     bindings.agents[device->agent].device = device;
     /* In this order (driver.h): a death in between is told, or is in the number read. */
     atomic_store_explicit(&device->lost, lost, memory_order_seq_cst);
-    bindings.agents[device->agent].life =
-        atomic_load_explicit(&device->life, memory_order_seq_cst);
+    bindings.agents[device->agent].life = atomic_load_explicit(&device->life, memory_order_seq_cst);
     sp_bindings_unlock();
 }
 
-/* --- One binding ------------------------------------------------------------------------------------ */
+/* --- One binding
+ * ------------------------------------------------------------------------------------ */
 
 static void unreference(struct sp_binding *binding)
 {
@@ -102,9 +105,9 @@ static void orphan(struct sp_binding *binding)
 static void trace_binding(const struct sp_binding *binding, int error)
 {
     sp_trace_span(SP_TRACE_AGENT(binding->agent), "binding",
-                  error                                    ? "bind part (failed)"
+                  error                                 ? "bind part (failed)"
                   : binding->backing == SP_BACKING_PEER ? "bind part of a peer"
-                                                           : "bind part",
+                                                        : "bind part",
                   binding->asked_ns, sp_time_ns(), "\"part\":%u,\"start\":\"%p\",\"bytes\":%llu",
                   binding->part, (void *)binding->start, (unsigned long long)binding->bytes);
 }
@@ -151,9 +154,10 @@ static void part_bound(struct sp_binding *binding, int error)
 
 static void bind_finished(struct sp_work *work, int error)
 {
-    struct sp_binding *binding = (struct sp_binding *)((char *)work - offsetof(struct sp_binding, bind));
-    /* A device that cannot bind the whole of what fits it has died, and is told of as such. Of parts the device has less
-     * than it thought. */
+    struct sp_binding *binding =
+        (struct sp_binding *)((char *)work - offsetof(struct sp_binding, bind));
+    /* A device that cannot bind the whole of what fits it has died, and is told of as such. Of
+     * parts the device has less than it thought. */
     if (binding->part != SP_ALL_PARTS)
         part_bound(binding, error == -ENOMEM ? -ENOSPC : error);
     else
@@ -175,7 +179,8 @@ static void end_peer(struct sp_binding *peer)
 
 static void unbind_finished(struct sp_work *work, int error)
 {
-    struct sp_binding *binding = (struct sp_binding *)((char *)work - offsetof(struct sp_binding, unbind));
+    struct sp_binding *binding =
+        (struct sp_binding *)((char *)work - offsetof(struct sp_binding, unbind));
     struct sp_coherence *ready = NULL;
     (void)error; /* where the device died it has let go, too */
     if (binding->backing == SP_BACKING_PEER) {
@@ -286,7 +291,8 @@ void sp_bindings_recover(uint32_t number)
     sp_bindings_retry();
 }
 
-/* --- Room ------------------------------------------------------------------------------------------- */
+/* --- Room
+ * ------------------------------------------------------------------------------------------- */
 
 static int evict_for_room(struct sp_region *region, void *data)
 {
@@ -310,8 +316,8 @@ static void take_off_evicted(struct sp_binding *binding)
     sp_binding_take_off(binding);
 }
 
-/* Makes room on an agent: the longest unused span goes to the host. -ENOSPC where commands have pinned every span, -EBUSY
- * where another device is copying from those that they have not. */
+/* Makes room on an agent: the longest unused span goes to the host. -ENOSPC where commands have
+ * pinned every span, -EBUSY where another device is copying from those that they have not. */
 static int evict_one(struct agent *agent)
 {
     int result = -ENOSPC;
@@ -394,8 +400,8 @@ static void link_binding(struct sp_binding *binding)
 static int bind_span(struct sp_span *span, uint32_t part, uint32_t number, bool is_home,
                      struct sp_binding **bound)
 {
-    int error = create_binding(span, part, number,
-                               is_home ? SP_BACKING_HOME : SP_BACKING_PRIVATE, bound);
+    int error =
+        create_binding(span, part, number, is_home ? SP_BACKING_HOME : SP_BACKING_PRIVATE, bound);
     if (error)
         return error;
     link_binding(*bound);
@@ -435,9 +441,10 @@ static int bind_with_room(struct sp_span *span, uint32_t part, uint32_t number,
     uint64_t bytes = granules * SP_GRANULE_BYTES;
     int error = 0;
     while (!error && !is_home && !has_room(agent, bytes))
-        error = has_room(agent, bytes - (bytes < agent->leaving_bytes ? bytes : agent->leaving_bytes))
-                    ? -EBUSY
-                    : evict_one(agent);
+        error =
+            has_room(agent, bytes - (bytes < agent->leaving_bytes ? bytes : agent->leaving_bytes))
+                ? -EBUSY
+                : evict_one(agent);
     return error ? error : bind_span(span, part, number, is_home, bound);
 }
 
@@ -468,7 +475,8 @@ int sp_coherence_bind_home(struct sp_arena *arena, uint32_t agent)
     return error;
 }
 
-/* --- Pins of commands ------------------------------------------------------------------------------- */
+/* --- Pins of commands
+ * ------------------------------------------------------------------------------- */
 
 static void unpin(struct sp_binding **pinned)
 {
@@ -501,8 +509,8 @@ static int pin(struct sp_span *span, uint32_t part, uint32_t number, struct sp_b
         unlink_from_agent(agent, binding);
         link_as_newest(agent, binding);
     } else {
-        int error = home ? bind_peer(home, number, &binding)
-                         : bind_with_room(span, part, number, &binding);
+        int error =
+            home ? bind_peer(home, number, &binding) : bind_with_room(span, part, number, &binding);
         if (error)
             return error;
     }
@@ -547,7 +555,8 @@ static void count_pinning(uint32_t agents, int more)
             bindings.agents[i].pinning += (unsigned)more;
 }
 
-/* All or nothing. A kernel may follow pointers to any region of the home path, so all of them are bound. */
+/* All or nothing. A kernel may follow pointers to any region of the home path, so all of them are
+ * bound. */
 static int pin_ranges(struct sp_coherence *coherence)
 {
     coherence->life = bindings.agents[coherence->agent].life;
@@ -565,7 +574,8 @@ static int pin_ranges(struct sp_coherence *coherence)
     return error;
 }
 
-/* Whether something will end that stands in the way: another command, a copy, a peer that lets go, the loss of a device. */
+/* Whether something will end that stands in the way: another command, a copy, a peer that lets go,
+ * the loss of a device. */
 static bool has_hope(const struct sp_coherence *coherence, int error)
 {
     if (error != -ENOSPC)
@@ -600,8 +610,8 @@ static bool leaves_line(struct sp_coherence *coherence)
     return !has_hope(coherence, coherence->pin_error);
 }
 
-/* Takes those off the line of waiting commands that have room now, or never will. They are a list, with `pin_error`
- * set. */
+/* Takes those off the line of waiting commands that have room now, or never will. They are a list,
+ * with `pin_error` set. */
 static struct sp_coherence *take_ready(void)
 {
     return sp_room_line_take(&bindings.line, leaves_line);

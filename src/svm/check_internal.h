@@ -64,7 +64,8 @@ enum check_right { CHECK_NOTHING, CHECK_READ, CHECK_WRITE };
  * pages that are to be open may not be entered yet. Nothing while somebody is allowed. */
 void sp_check_arrange(struct sp_check_region *check, uint64_t first, uint64_t end, bool is_new);
 
-/* Out of memory it is not known any more who may touch the region: it is not watched from here on. */
+/* Out of memory it is not known any more who may touch the region: it is not watched from here on.
+ */
 void sp_check_give_up(struct sp_check_region *check);
 
 /* The same for all of a region that may be open. */

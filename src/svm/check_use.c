@@ -37,19 +37,20 @@ static void tell_at_once(const struct check_use *use, const struct sp_finding_ac
     sp_check_tell(&finding);
 }
 
-/* Two devices that see the same memory may well change different bytes of a range that both declared. */
+/* Two devices that see the same memory may well change different bytes of a range that both
+ * declared. */
 static bool are_in_one_pool(const struct check_use *use, const struct check_use *other)
 {
     const struct sp_pool *pool = use->region->span->pool;
     return sp_pool_has(pool, use->command->agent) && sp_pool_has(pool, other->command->agent);
 }
 
-/* Whether a use surely meets a map of [first, end). A kernel uses some bytes of what it was given, perhaps none that are mapped:
- * then all of it must be. */
+/* Whether a use surely meets a map of [first, end). A kernel uses some bytes of what it was given,
+ * perhaps none that are mapped: then all of it must be. */
 static bool meets_map(const struct check_use *use, uint64_t first, uint64_t end)
 {
     return use->command->actor.kernel[0] ? first <= use->first && use->end <= end
-                                      : overlap(use->first, use->end, first, end);
+                                         : overlap(use->first, use->end, first, end);
 }
 
 static bool meet(const struct check_use *use, const struct check_use *other)

@@ -40,8 +40,9 @@
 
 #define THREAD_STACK_BYTES ((size_t)256 << 10)
 
-/* After so long without a touch, all who wait are woken. Seen on Linux 6.18, under load: of two threads that touched pages of
- * one range at the same time, one stayed asleep though its page was there. The cause was not found. */
+/* After so long without a touch, all who wait are woken. Seen on Linux 6.18, under load: of two
+ * threads that touched pages of one range at the same time, one stayed asleep though its page was
+ * there. The cause was not found. */
 #define LOST_WAKE_MILLISECONDS 100
 
 static struct {

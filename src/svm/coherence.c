@@ -1,12 +1,13 @@
 /* See coherence.h. What it owns: the uses of commands, from what they touch to their end.
  *
- * A use reads when it begins, and only its good end makes the other agents' copies invalid: so a source that
- * dies on the way, or a kernel that crashes, costs nothing that another agent had (docs/directory.md).
+ * A use reads when it begins, and only its good end makes the other agents' copies invalid: so a
+ * source that dies on the way, or a kernel that crashes, costs nothing that another agent had
+ * (docs/directory.md).
  *
- * A command may begin while an earlier one of its queue still runs on the same device, whose ring keeps
- * their order. The directory does not know yet what that one is going to have overwritten; so ranges
- * that are being overwritten are listed in their region. What the same device overwrites as a whole needs no
- * copy; whoever else needs such a range waits for that command's end.
+ * A command may begin while an earlier one of its queue still runs on the same device, whose ring
+ * keeps their order. The directory does not know yet what that one is going to have overwritten; so
+ * ranges that are being overwritten are listed in their region. What the same device overwrites as
+ * a whole needs no copy; whoever else needs such a range waits for that command's end.
  */
 #include "svm/coherence.h"
 
@@ -22,7 +23,8 @@
 #include "svm/watched_map.h"
 #include "util/alloc.h"
 
-/* A prefetch takes at most one such part of a device's memory for one range, so that guessing does not fill it. */
+/* A prefetch takes at most one such part of a device's memory for one range, so that guessing does
+ * not fill it. */
 #define PREFETCH_SHARE 4u
 
 static uint64_t host_bytes = UINT64_MAX; /* set before the first use */
@@ -49,7 +51,8 @@ void sp_coherence_note_error(struct sp_coherence *coherence, int error)
                                             memory_order_relaxed);
 }
 
-/* --- What a command touches ------------------------------------------------------------------------ */
+/* --- What a command touches
+ * ------------------------------------------------------------------------ */
 
 int sp_coherence_touch(struct sp_coherence *coherence, struct sp_arena *arena, const void *address,
                        size_t bytes, enum sp_access access)
@@ -68,7 +71,9 @@ int sp_coherence_touch(struct sp_coherence *coherence, struct sp_arena *arena, c
         return 0;
     struct sp_range_use *range = &coherence->ranges[coherence->count++];
     uint64_t first = bytes ? (uint64_t)((const unsigned char *)address - region->start) : 0;
-    *range = (struct sp_range_use){.region = region, .first = first, .end = region->bytes,
+    *range = (struct sp_range_use){.region = region,
+                                   .first = first,
+                                   .end = region->bytes,
                                    .access = access,
                                    .is_read = access != SP_ACCESS_DISCARD,
                                    .is_written = access != SP_ACCESS_READ};
@@ -100,10 +105,11 @@ static bool overlap(uint64_t first, uint64_t end, const struct sp_range_use *ran
     return first < range->end && range->first < end;
 }
 
-/* --- Distances ------------------------------------------------------------------------------------ */
+/* --- Distances
+ * ------------------------------------------------------------------------------------ */
 
-/* Towards the host the source makes the copy, and every device reaches the host. What is on its way to an agent of the range
- * (data; may be NULL) is not there yet, so that is no source. */
+/* Towards the host the source makes the copy, and every device reaches the host. What is on its way
+ * to an agent of the range (data; may be NULL) is not there yet, so that is no source. */
 static uint32_t distance(void *data, uint32_t source, uint32_t destination)
 {
     const struct sp_range_use *range = data;
@@ -117,8 +123,8 @@ static uint32_t distance(void *data, uint32_t source, uint32_t destination)
     return device->ops->distance(device, source);
 }
 
-/* What only devices have that are out of the agent's reach comes to the host first. Whether there is such, which is
- * to be waited for. With the region's lock held. */
+/* What only devices have that are out of the agent's reach comes to the host first. Whether there
+ * is such, which is to be waited for. With the region's lock held. */
 static int fetch_to_host(struct sp_supply *supply, struct sp_coherence *coherence,
                          const struct sp_range_use *range, bool *is_blocked)
 {
@@ -140,9 +146,11 @@ static int fetch_to_host(struct sp_supply *supply, struct sp_coherence *coherenc
     return error;
 }
 
-/* --- Acquiring ------------------------------------------------------------------------------------ */
+/* --- Acquiring
+ * ------------------------------------------------------------------------------------ */
 
-/* What an acquire may have to wait for: copies under way, and commands that overwrite. With the region's lock held. */
+/* What an acquire may have to wait for: copies under way, and commands that overwrite. With the
+ * region's lock held. */
 static size_t count_waits(const struct sp_region *region)
 {
     size_t count = 0;
@@ -154,8 +162,8 @@ static size_t count_waits(const struct sp_region *region)
     return count;
 }
 
-/* Waits for copies under way that overlap the range and concern the memory that the use is of, or, with for_sources, that
- * bring something to anybody. */
+/* Waits for copies under way that overlap the range and concern the memory that the use is of, or,
+ * with for_sources, that bring something to anybody. */
 static bool wait_for_copies(struct sp_supply *supply, struct sp_coherence *coherence,
                             const struct sp_range_use *range, bool for_sources)
 {
@@ -172,32 +180,34 @@ static bool wait_for_copies(struct sp_supply *supply, struct sp_coherence *coher
     return is_blocked;
 }
 
-/* Where something must come by way of the host: waits for older content that is still on its way there, which could arrive
- * after it. */
+/* Where something must come by way of the host: waits for older content that is still on its way
+ * there, which could arrive after it. */
 static bool wait_for_way(struct sp_supply *supply, struct sp_coherence *coherence,
                          const struct sp_range_use *range)
 {
     bool is_blocked = false;
     uint64_t first = range->first, end = range->end;
-    if (!range->region->copies ||
-        !sp_directory_out_of_reach(&range->region->directory, &first, &end, range->memory, distance,
-                                   NULL))
+    if (!range->region->copies || !sp_directory_out_of_reach(&range->region->directory, &first,
+                                                             &end, range->memory, distance, NULL))
         return false;
     for (struct sp_copy *copy = range->region->copies; copy; copy = copy->next)
-        if (copy->destination == SP_AGENT_HOST && sp_copy_overlaps(copy, range->first, range->end)) {
+        if (copy->destination == SP_AGENT_HOST &&
+            sp_copy_overlaps(copy, range->first, range->end)) {
             is_blocked = true;
             sp_supply_wait(supply, &copy->waiters, coherence);
         }
     return is_blocked;
 }
 
-/* Notes which copies of the agent's own the command has to come after, on the device. What others start later does not
- * concern it: what it reads is current by then, and what it changes is pinned, or listed as being overwritten. */
+/* Notes which copies of the agent's own the command has to come after, on the device. What others
+ * start later does not concern it: what it reads is current by then, and what it changes is pinned,
+ * or listed as being overwritten. */
 static void note_order(struct sp_coherence *coherence, const struct sp_range_use *range)
 {
     uint32_t agent = sp_span_is_at_home(range->region->span) ? SP_AGENT_HOST : range->memory;
     for (const struct sp_copy *copy = range->region->copies; copy; copy = copy->next)
-        if (copy->executor == coherence->agent && sp_copy_overlaps(copy, range->first, range->end) &&
+        if (copy->executor == coherence->agent &&
+            sp_copy_overlaps(copy, range->first, range->end) &&
             sp_copy_concerns(copy, agent, range->access))
             coherence->after |=
                 copy->destination == SP_AGENT_HOST ? SP_BESIDE_DEPARTURES : SP_BESIDE_ARRIVALS;
@@ -205,8 +215,8 @@ static void note_order(struct sp_coherence *coherence, const struct sp_range_use
 
 enum overwriting { NOT_OVERWRITTEN, SUPPLIED_IN_ORDER, MUST_WAIT };
 
-/* Whether commands under way overwrite what is needed: the same device all of it, in its ring's order, or others, which
- * are waited for. */
+/* Whether commands under way overwrite what is needed: the same device all of it, in its ring's
+ * order, or others, which are waited for. */
 static enum overwriting find_overwriting(struct sp_supply *supply, struct sp_coherence *coherence,
                                          const struct sp_range_use *range)
 {
@@ -235,7 +245,8 @@ static void list_as_overwriting(struct sp_coherence *coherence, struct sp_range_
     range->region->overwriting = range;
 }
 
-/* Acquires one range, or finds that something under way must end first. With the region's lock held. */
+/* Acquires one range, or finds that something under way must end first. With the region's lock
+ * held. */
 static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *range,
                           bool *is_blocked)
 {
@@ -243,18 +254,20 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
     struct sp_supply supply = {0};
     struct sp_transfers transfers = {0};
     bool is_at_home = sp_span_is_at_home(region->span);
-    /* A map goes on with the watches of those before it, but where a command has changed what it needs since. */
+    /* A map goes on with the watches of those before it, but where a command has changed what it
+     * needs since. */
     if (region->unsettled &&
-        (!coherence->is_map || !sp_directory_is_current(&region->directory, range->first,
-                                                        range->end, SP_AGENT_HOST)))
+        (!coherence->is_map ||
+         !sp_directory_is_current(&region->directory, range->first, range->end, SP_AGENT_HOST)))
         sp_watched_maps_settle(region);
     if (region->kept && !coherence->is_map && range->memory == SP_AGENT_HOST &&
         range->access != SP_ACCESS_READ)
         sp_watched_maps_unkeep(region);
-    /* What is going to be overwritten is needed from nobody, and what is current from nobody else. */
-    bool is_needed = !is_at_home && range->access != SP_ACCESS_DISCARD &&
-                     !sp_directory_is_current(&region->directory, range->first, range->end,
-                                              range->memory);
+    /* What is going to be overwritten is needed from nobody, and what is current from nobody else.
+     */
+    bool is_needed =
+        !is_at_home && range->access != SP_ACCESS_DISCARD &&
+        !sp_directory_is_current(&region->directory, range->first, range->end, range->memory);
     if (is_needed && range->memory == SP_AGENT_HOST && region->span->pool &&
         range->end - range->first > host_bytes)
         return -ENOSPC;
@@ -270,16 +283,15 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
     }
     uint64_t first = range->first, end = range->end;
     if (!error && !*is_blocked && is_needed && region->copies &&
-        sp_directory_out_of_reach(&region->directory, &first, &end, range->memory, distance,
-                                  range))
+        sp_directory_out_of_reach(&region->directory, &first, &end, range->memory, distance, range))
         *is_blocked = wait_for_copies(&supply, coherence, range, true);
     if (!error && !*is_blocked && is_needed && range->memory != SP_AGENT_HOST)
         *is_blocked = wait_for_way(&supply, coherence, range);
     if (!error && !*is_blocked && is_needed && range->memory != SP_AGENT_HOST)
         error = fetch_to_host(&supply, coherence, range, is_blocked);
     if (!error && !*is_blocked && is_needed)
-        error = sp_directory_acquire(&region->directory, range->first, range->end,
-                                     range->memory, SP_ACCESS_READ, distance, range, &transfers);
+        error = sp_directory_acquire(&region->directory, range->first, range->end, range->memory,
+                                     SP_ACCESS_READ, distance, range, &transfers);
     if (!error && !*is_blocked) {
         if (region->copies && coherence->agent != SP_AGENT_HOST)
             note_order(coherence, range);
@@ -298,8 +310,8 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
     return error;
 }
 
-/* From where the start has come to: until all is acquired, or something must be waited for. Called with
- * nothing waited for; takes the count of one for itself. */
+/* From where the start has come to: until all is acquired, or something must be waited for. Called
+ * with nothing waited for; takes the count of one for itself. */
 static void go_on(struct sp_coherence *coherence)
 {
     atomic_store_explicit(&coherence->waiting_for, 1, memory_order_relaxed);
@@ -321,7 +333,8 @@ static void go_on(struct sp_coherence *coherence)
         coherence->next++;
     }
     if (coherence->next <= coherence->count) {
-        /* One more round, in which there is nothing left to acquire, says that the last copies have ended. */
+        /* One more round, in which there is nothing left to acquire, says that the last copies have
+         * ended. */
         coherence->next = coherence->count + 1;
         sp_coherence_settle(coherence);
         return;
@@ -337,7 +350,8 @@ static int compare_ranges(const void *a, const void *b)
     return (p > q) - (p < q);
 }
 
-/* The pieces of a range that lie in parts of a pool, from `piece` on, in place of `*range`; with NULL they are only counted. */
+/* The pieces of a range that lie in parts of a pool, from `piece` on, in place of `*range`; with
+ * NULL they are only counted. */
 static unsigned cut(const struct sp_range_use *range, struct sp_range_use *piece)
 {
     const struct sp_pool *pool = range->region->span->pool;
@@ -370,7 +384,8 @@ static void count_pieces(const struct sp_range_use *range, unsigned count)
         atomic_fetch_add_explicit(&range->region->writers, count - 1, memory_order_relaxed);
 }
 
-/* Says of each range in whose memory it is used, and cuts those of pools along their parts. -ENOMEM: none was cut. */
+/* Says of each range in whose memory it is used, and cuts those of pools along their parts.
+ * -ENOMEM: none was cut. */
 static int place_ranges(struct sp_coherence *coherence)
 {
     unsigned count = 0, made = 0;
@@ -429,18 +444,20 @@ void sp_coherence_begin(struct sp_coherence *coherence, struct sp_arena *arena, 
         sp_coherence_settle(coherence);
 }
 
-/* --- Prefetching ---------------------------------------------------------------------------------- */
+/* --- Prefetching
+ * ---------------------------------------------------------------------------------- */
 
 unsigned sp_coherence_writers(const struct sp_coherence *coherence, const struct sp_region *region)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < coherence->count; i++)
-        count += coherence->ranges[i].region == region &&
-                 coherence->ranges[i].access != SP_ACCESS_READ;
+        count +=
+            coherence->ranges[i].region == region && coherence->ranges[i].access != SP_ACCESS_READ;
     return count;
 }
 
-/* With the region's lock held. Nothing is given up that a use relies on: what fails here is done at the start. */
+/* With the region's lock held. Nothing is given up that a use relies on: what fails here is done at
+ * the start. */
 static void prefetch_locked(const struct sp_coherence *coherence, const struct sp_range_use *range,
                             uint32_t agent)
 {
@@ -488,7 +505,8 @@ void sp_coherence_prefetch(const struct sp_coherence *coherence, uint32_t agent)
     sp_bindings_unlock();
 }
 
-/* --- The end -------------------------------------------------------------------------------------- */
+/* --- The end
+ * -------------------------------------------------------------------------------------- */
 
 void sp_region_written(struct sp_arena *arena, const void *address, size_t bytes)
 {
@@ -502,13 +520,14 @@ void sp_region_written(struct sp_arena *arena, const void *address, size_t bytes
     sp_arena_end_use(region);
 }
 
-/* Whether the memory in which it was bound is still there. Under the region's lock nothing of it is taken out of the directory
- * afterwards without this having been seen to change. */
+/* Whether the memory in which it was bound is still there. Under the region's lock nothing of it is
+ * taken out of the directory afterwards without this having been seen to change. */
 static bool is_there(const struct sp_coherence *coherence, const struct sp_range_use *range)
 {
     if (range->memory == SP_AGENT_HOST || sp_span_is_home(range->region->span))
         return true;
-    return (range->is_pooled ? range->memory_life : coherence->life) == sp_agent_life(range->memory);
+    return (range->is_pooled ? range->memory_life : coherence->life) ==
+           sp_agent_life(range->memory);
 }
 
 /* What was to be changed is changed. False: it is gone. */
@@ -530,7 +549,8 @@ static bool note_change(const struct sp_coherence *coherence, const struct sp_ra
 /* The host will change it until it unmaps. */
 static void note_map(const struct sp_coherence *coherence, const struct sp_range_use *range)
 {
-    /* What is overwritten as a whole is not worth watching, nor what all agents see as it is written. */
+    /* What is overwritten as a whole is not worth watching, nor what all agents see as it is
+     * written. */
     bool may_watch =
         range->access == SP_ACCESS_READ_WRITE && !sp_span_is_at_home(range->region->span);
     if (range->region->path == SP_PATH_PRIVATE &&
@@ -551,8 +571,9 @@ static void note_damage(const struct sp_coherence *coherence, const struct sp_ra
     pthread_mutex_unlock(&region->lock);
 }
 
-/* Changes are noted here, and not with the end of all uses, so that what a device had when it died is either lost and told of as
- * such, or this command's error. The checking mode still has a say in what counts as changed. */
+/* Changes are noted here, and not with the end of all uses, so that what a device had when it died
+ * is either lost and told of as such, or this command's error. The checking mode still has a say in
+ * what counts as changed. */
 int sp_coherence_outcome(struct sp_coherence *coherence, int error)
 {
     bool is_whole = true;
@@ -566,7 +587,8 @@ int sp_coherence_outcome(struct sp_coherence *coherence, int error)
 }
 
 /* At the end of a command that was to change the range. */
-static void end_change(const struct sp_coherence *coherence, const struct sp_range_use *range, bool is_done)
+static void end_change(const struct sp_coherence *coherence, const struct sp_range_use *range,
+                       bool is_done)
 {
     if (coherence->is_map && is_done)
         note_map(coherence, range);

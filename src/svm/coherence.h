@@ -1,12 +1,13 @@
 /* Coherence: makes sure that what a command uses is current where the command runs.
  *
- * For the regions of shared arenas (svm/heap.h). A command says what ranges it uses; before it starts, each
- * is bound on the agent, and the copies that the region's directory asks for are made by the devices
- * concerned; after its end the uses are dropped. Devices are reached through driver.h alone.
+ * For the regions of shared arenas (svm/heap.h). A command says what ranges it uses; before it
+ * starts, each is bound on the agent, and the copies that the region's directory asks for are made
+ * by the devices concerned; after its end the uses are dropped. Devices are reached through
+ * driver.h alone.
  *
- * Locks, in order: the bindings' (one), an arena's, a region's. Works are submitted with them held, so
- * that a device's ring has them in the order in which the directory changed; none is held
- * while a device works.
+ * Locks, in order: the bindings' (one), an arena's, a region's. Works are submitted with them held,
+ * so that a device's ring has them in the order in which the directory changed; none is held while
+ * a device works.
  */
 #ifndef SP_SVM_COHERENCE_H
 #define SP_SVM_COHERENCE_H
@@ -35,11 +36,13 @@ struct sp_range_use {
     bool has_moved;             /* copies were needed */
     struct sp_binding *binding; /* of its span on the agent, with a reference and a pin; or NULL */
     /* From begin on. */
-    uint32_t memory;         /* the agent in whose memory it is used: the command's own, but where is_pooled */
-    bool is_pooled;          /* one part of a pooled region, used by a member of the pool */
-    uint32_t part;           /* is_pooled: which */
-    uint32_t memory_life;    /* is_pooled: of `memory`, in which it is bound there */
-    struct sp_binding *home; /* is_pooled, and `memory` is another agent: of the part there; as `binding` */
+    uint32_t
+        memory; /* the agent in whose memory it is used: the command's own, but where is_pooled */
+    bool is_pooled;       /* one part of a pooled region, used by a member of the pool */
+    uint32_t part;        /* is_pooled: which */
+    uint32_t memory_life; /* is_pooled: of `memory`, in which it is bound there */
+    struct sp_binding
+        *home; /* is_pooled, and `memory` is another agent: of the part there; as `binding` */
     /* Access DISCARD, while the command is under way: in the region's list, under its lock. */
     bool is_overwriting;
     uint32_t agent;
@@ -52,40 +55,43 @@ struct sp_coherence {
     struct sp_range_use *ranges; /* owned */
     unsigned count, capacity;
     uint32_t agent;
-    bool is_strict;              /* waits for the copies that the agent itself makes, too */
-    bool is_migration;           /* the application says where it wants the ranges */
-    bool is_map;                 /* the host changes the ranges after the end, until it unmaps them */
-    unsigned next;               /* the range to acquire next */
-    atomic_uint waiting_for;     /* copies that must end first, plus one while the start goes on */
-    atomic_int error;            /* 0 or the first error */
+    bool is_strict;          /* waits for the copies that the agent itself makes, too */
+    bool is_migration;       /* the application says where it wants the ranges */
+    bool is_map;             /* the host changes the ranges after the end, until it unmaps them */
+    unsigned next;           /* the range to acquire next */
+    atomic_uint waiting_for; /* copies that must end first, plus one while the start goes on */
+    atomic_int error;        /* 0 or the first error */
     /* While it waits for room on the agent (bindings.c). */
     struct sp_arena *arena;
     struct sp_line_place line;
     int pin_error;
-    uint32_t agents;             /* bit a: it needs agent a's memory */
-    bool has_run;                /* its work has ended well, whatever became of what it wrote */
-    uint32_t life; /* of the agent's device: the one that its ranges are bound in */
-    uint32_t after; /* SP_BESIDE_: copies that the agent itself makes, and that the command has to come after */
-    /* Called exactly once after begin, when all is current or `error` says why not. No lock is held. */
+    uint32_t agents; /* bit a: it needs agent a's memory */
+    bool has_run;    /* its work has ended well, whatever became of what it wrote */
+    uint32_t life;   /* of the agent's device: the one that its ranges are bound in */
+    uint32_t after;  /* SP_BESIDE_: copies that the agent itself makes, and that the command has to
+                        come after */
+    /* Called exactly once after begin, when all is current or `error` says why not. No lock is
+     * held. */
     void (*ready)(struct sp_coherence *coherence);
 };
 
-/* Adds a range: `bytes` from `address` on, or with bytes 0 the whole region that holds it. What is not in a
- * region of the arena needs nothing and is ignored. -ENOMEM. */
+/* Adds a range: `bytes` from `address` on, or with bytes 0 the whole region that holds it. What is
+ * not in a region of the arena needs nothing and is ignored. -ENOMEM. */
 int sp_coherence_touch(struct sp_coherence *coherence, struct sp_arena *arena, const void *address,
                        size_t bytes, enum sp_access access);
 
-/* Makes all ranges current on `agent`, and all regions of the arena's home path reachable there, then calls ready: at once, or later on a thread of a device. For
- * an agent that is a device, copies that it makes itself may still be under way: its works come
- * after them. */
+/* Makes all ranges current on `agent`, and all regions of the arena's home path reachable there,
+ * then calls ready: at once, or later on a thread of a device. For an agent that is a device,
+ * copies that it makes itself may still be under way: its works come after them. */
 void sp_coherence_begin(struct sp_coherence *coherence, struct sp_arena *arena, uint32_t agent);
 
-/* Begins to move what the command will read to `agent`, which is a device, ahead of its start: where there is room, and
- * nobody is going to change it. Before sp_coherence_begin, which then finds it there. */
+/* Begins to move what the command will read to `agent`, which is a device, ahead of its start:
+ * where there is room, and nobody is going to change it. Before sp_coherence_begin, which then
+ * finds it there. */
 void sp_coherence_prefetch(const struct sp_coherence *coherence, uint32_t agent);
 
-/* The host wrote `bytes` bytes from `address` on outside of any command: a region's first content. Nothing
- * in an arena that is not shared. */
+/* The host wrote `bytes` bytes from `address` on outside of any command: a region's first content.
+ * Nothing in an arena that is not shared. */
 void sp_region_written(struct sp_arena *arena, const void *address, size_t bytes);
 
 /* Makes all regions of the arena's home path reachable on `agent`. -ENOMEM. */
@@ -97,23 +103,25 @@ static inline uint32_t sp_coherence_beside(const struct sp_coherence *coherence)
     return (SP_BESIDE_ARRIVALS | SP_BESIDE_DEPARTURES) & ~coherence->after;
 }
 
-/* The command's work has ended with `error` (0: well): what that means for the command. -EIO where it wrote to the
- * memory of another device that has died since. */
+/* The command's work has ended with `error` (0: well): what that means for the command. -EIO where
+ * it wrote to the memory of another device that has died since. */
 int sp_coherence_outcome(struct sp_coherence *coherence, int error);
 
-/* The command has ended (is_done: well, so what it was to change is changed), or was never begun. Before anybody is told of
- * the end. Afterwards `coherence` is as zeroed. */
+/* The command has ended (is_done: well, so what it was to change is changed), or was never begun.
+ * Before anybody is told of the end. Afterwards `coherence` is as zeroed. */
 void sp_coherence_end(struct sp_coherence *coherence, bool is_done);
 
-/* How much memory the host has: what a command of the host needs of one range of a pooled region must fit into that. Before the
- * first use; as good as endless without. */
+/* How much memory the host has: what a command of the host needs of one range of a pooled region
+ * must fit into that. Before the first use; as good as endless without. */
 void sp_coherence_set_host_bytes(uint64_t bytes);
 
-/* Takes a span off every device. Called by the heap when none of its regions is used, with no lock held. */
+/* Takes a span off every device. Called by the heap when none of its regions is used, with no lock
+ * held. */
 void sp_coherence_unbind(struct sp_span *span);
 
-/* Who is told of a device's death: begin, a range for each that was on that device alone, end. May be called with the
- * list of arenas locked and a region's lock held: they note what they have to say. */
+/* Who is told of a device's death: begin, a range for each that was on that device alone, end. May
+ * be called with the list of arenas locked and a region's lock held: they note what they have to
+ * say. */
 struct sp_loss_reports {
     void (*begin)(struct sp_device *device, const char *reason);
     void (*range)(struct sp_region *region, uint64_t first, uint64_t end, struct sp_device *device);

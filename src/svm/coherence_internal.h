@@ -1,8 +1,10 @@
 /* What the parts of the coherence layer know of each other: coherence.c (the uses of a command),
- * bindings.c (spans on agents), copies.c (transfers under way), path.c (which path a region is on for now).
+ * bindings.c (spans on agents), copies.c (transfers under way), path.c (which path a region is on
+ * for now).
  *
- * Uses go down from coherence to bindings to path, and all of them start copies; what ends tells those above that wait for it
- * (sp_coherence_settle, sp_coherence_pinned, sp_bindings_retry), with no lock held. The locks and their order are those of coherence.h.
+ * Uses go down from coherence to bindings to path, and all of them start copies; what ends tells
+ * those above that wait for it (sp_coherence_settle, sp_coherence_pinned, sp_bindings_retry), with
+ * no lock held. The locks and their order are those of coherence.h.
  */
 #ifndef SP_SVM_COHERENCE_INTERNAL_H
 #define SP_SVM_COHERENCE_INTERNAL_H
@@ -11,7 +13,8 @@
 #include "svm/region.h"
 #include "svm/window.h"
 
-/* --- coherence.c ------------------------------------------------------------------------------------ */
+/* --- coherence.c
+ * ------------------------------------------------------------------------------------ */
 
 /* A command that waits for something: a copy, or another command that overwrites. */
 struct sp_waiter {
@@ -28,10 +31,12 @@ void sp_coherence_settle(struct sp_coherence *coherence);
 /* The first error counts. */
 void sp_coherence_note_error(struct sp_coherence *coherence, int error);
 
-/* Its ranges are bound and pinned, or `error` says why not: it goes on from there. No lock is held. */
+/* Its ranges are bound and pinned, or `error` says why not: it goes on from there. No lock is held.
+ */
 void sp_coherence_pinned(struct sp_coherence *coherence, int error);
 
-/* --- copies.c --------------------------------------------------------------------------------------- */
+/* --- copies.c
+ * --------------------------------------------------------------------------------------- */
 
 /* Pieces of some copies that were started together; the last of these frees them. */
 struct sp_pieces {
@@ -39,7 +44,8 @@ struct sp_pieces {
     struct sp_piece list[];
 };
 
-/* A copy under way; it holds a use of its region. Of [first, end) it copies all, or the pieces of its work. */
+/* A copy under way; it holds a use of its region. Of [first, end) it copies all, or the pieces of
+ * its work. */
 struct sp_copy {
     struct sp_copy *next;  /* of the region */
     struct sp_copy **link; /* what points to this one */
@@ -48,13 +54,13 @@ struct sp_copy {
     uint64_t first, end;
     uint32_t source, destination, executor; /* agents */
     uint64_t start_ns;                      /* when it was asked for; with the trace only */
-    const char *reason;                     /* "use", "prefetch", "eviction", "path" or "way through the host" */
+    const char *reason; /* "use", "prefetch", "eviction", "path" or "way through the host" */
     struct sp_waiter *waiters;
     struct sp_pieces *pieces; /* NULL: it copies all */
 };
 
-/* Copies and waiters that an acquire may need, taken before the directory changes so that nothing can
- * fail afterwards. All zero at first. */
+/* Copies and waiters that an acquire may need, taken before the directory changes so that nothing
+ * can fail afterwards. All zero at first. */
 struct sp_supply {
     struct sp_copy *copies;
     struct sp_waiter *waiters;
@@ -62,10 +68,12 @@ struct sp_supply {
     size_t pieces_used;
 };
 
-/* How many copies so many transfers are at most: those from one source are one, as far as that holds as many. */
+/* How many copies so many transfers are at most: those from one source are one, as far as that
+ * holds as many. */
 size_t sp_copies_for(size_t transfers);
 
-/* For so many transfers that the directory asks for. -ENOMEM: what was taken is still the supply's. */
+/* For so many transfers that the directory asks for. -ENOMEM: what was taken is still the supply's.
+ */
 int sp_supply_fill(struct sp_supply *supply, size_t transfers, size_t waiters);
 void sp_supply_finish(struct sp_supply *supply);
 
@@ -73,35 +81,37 @@ void sp_supply_finish(struct sp_supply *supply);
 void sp_supply_wait(struct sp_supply *supply, struct sp_waiter **waiters,
                     struct sp_coherence *coherence);
 
-/* Whether a use must wait for a copy: a device's ring keeps the order of its own copies and works, but not the
- * death of another device. */
+/* Whether a use must wait for a copy: a device's ring keeps the order of its own copies and works,
+ * but not the death of another device. */
 bool sp_copy_must_end_before(const struct sp_copy *copy, const struct sp_coherence *coherence);
 
 /* Whether a copy under way copies anything of [first, end). */
 bool sp_copy_overlaps(const struct sp_copy *copy, uint64_t first, uint64_t end);
 
-/* Whether a copy under way touches the memory of `agent` so that a use of the same range may not begin beside it: it brings
- * something there, or takes from there what the use is going to change. */
+/* Whether a copy under way touches the memory of `agent` so that a use of the same range may not
+ * begin beside it: it brings something there, or takes from there what the use is going to change.
+ */
 bool sp_copy_concerns(const struct sp_copy *copy, uint32_t agent, enum sp_access access);
 
-/* Starts what the directory asked for. With the region's lock held. `coherence` (may be NULL) waits for
- * those copies that must end before it. */
+/* Starts what the directory asked for. With the region's lock held. `coherence` (may be NULL) waits
+ * for those copies that must end before it. */
 void sp_copies_start(struct sp_supply *supply, struct sp_region *region,
                      const struct sp_transfers *transfers, const char *reason,
                      struct sp_coherence *coherence);
 
-/* The copies from an agent that died will not bring anything. Calls `lost` for ranges that nobody has now.
- * With the region's lock held. */
+/* The copies from an agent that died will not bring anything. Calls `lost` for ranges that nobody
+ * has now. With the region's lock held. */
 void sp_copies_cancel(struct sp_region *region, uint32_t agent,
                       void (*lost)(void *data, uint64_t first, uint64_t end), void *data);
 
-/* Brings to the host what only `agent` holds of [first, end) of a region, and takes the rest from it. Afterwards nobody will
- * copy that from it. -EBUSY while another device does, or something else changes the host's pages there; -ENOMEM. Takes
- * the region's lock. */
+/* Brings to the host what only `agent` holds of [first, end) of a region, and takes the rest from
+ * it. Afterwards nobody will copy that from it. -EBUSY while another device does, or something else
+ * changes the host's pages there; -ENOMEM. Takes the region's lock. */
 int sp_region_evict(struct sp_region *region, uint32_t agent, uint64_t first, uint64_t end,
                     const char *reason);
 
-/* --- bindings.c ------------------------------------------------------------------------------------- */
+/* --- bindings.c
+ * ------------------------------------------------------------------------------------- */
 
 enum sp_backing {
     SP_BACKING_PRIVATE, /* memory of the device */
@@ -122,18 +132,19 @@ struct sp_binding {
     uint32_t part; /* of the pool, or SP_ALL_PARTS */
     uint32_t agent;
     enum sp_backing backing;
-    unsigned pins;              /* commands that need it; not evicted meanwhile */
-    atomic_uint references;     /* one while it is linked, one for each work under way, and one for each peer */
+    unsigned pins; /* commands that need it; not evicted meanwhile */
+    atomic_uint
+        references; /* one while it is linked, one for each work under way, and one for each peer */
     struct sp_work bind, unbind;
-    uint64_t asked_ns;          /* parts, with the trace only: when it was asked for */
+    uint64_t asked_ns; /* parts, with the trace only: when it was asked for */
     /* Parts only. */
-    bool is_ready;              /* bound, or `error` says why not */
-    bool is_orphan;             /* it is no good any more, and is taken off when no command needs it */
+    bool is_ready;  /* bound, or `error` says why not */
+    bool is_orphan; /* it is no good any more, and is taken off when no command needs it */
     int error;
-    struct sp_waiter *waiters;  /* until it is ready */
-    struct sp_binding *home;    /* peer: the binding of the same part at its home */
-    unsigned peers;             /* home: peers that may still have its memory mapped */
-    struct sp_binding *seers;   /* home: peers that are bound when it is ready */
+    struct sp_waiter *waiters; /* until it is ready */
+    struct sp_binding *home;   /* peer: the binding of the same part at its home */
+    unsigned peers;            /* home: peers that may still have its memory mapped */
+    struct sp_binding *seers;  /* home: peers that are bound when it is ready */
     struct sp_binding *next_seer;
 };
 
@@ -150,9 +161,9 @@ void sp_agent_submit(uint32_t agent, struct sp_work *work);
 void sp_bindings_add_agent(struct sp_device *device,
                            void (*lost)(struct sp_device *device, const char *reason));
 
-/* Binds and pins the spans of all ranges of `coherence`, and binds those of the home path. True: it is
- * done, or coherence->error says why not. False: there is no room until other commands have ended; then
- * sp_coherence_pinned is called. */
+/* Binds and pins the spans of all ranges of `coherence`, and binds those of the home path. True: it
+ * is done, or coherence->error says why not. False: there is no room until other commands have
+ * ended; then sp_coherence_pinned is called. */
 bool sp_bindings_pin(struct sp_coherence *coherence, struct sp_arena *arena);
 
 /* The pins of a command that has ended; what waited for the room that it took goes on. */
@@ -161,8 +172,8 @@ void sp_bindings_unpin(struct sp_coherence *coherence);
 /* Something has ended that may have stood in the way of an eviction. */
 void sp_bindings_retry(void);
 
-/* Binds a span that is not bound there yet, without evicting anything for it: 0, -ENOSPC, -ENOMEM. With the bindings'
- * lock held. */
+/* Binds a span that is not bound there yet, without evicting anything for it: 0, -ENOSPC, -ENOMEM.
+ * With the bindings' lock held. */
 int sp_bindings_bind_if_room(struct sp_span *span, uint32_t agent);
 
 /* How much of an agent's memory no binding has. With the bindings' lock held. */
@@ -171,17 +182,19 @@ uint64_t sp_agent_free_bytes(uint32_t agent);
 /* Unlinks a binding and lets the device forget it. With the bindings' lock held. */
 void sp_binding_take_off(struct sp_binding *binding);
 
-/* An agent died: it has nothing any more, and nobody uses its memory until the directories know of that, too. */
+/* An agent died: it has nothing any more, and nobody uses its memory until the directories know of
+ * that, too. */
 void sp_bindings_forget(uint32_t agent);
 void sp_bindings_recover(uint32_t agent);
 
 void sp_bindings_lock(void);
 void sp_bindings_unlock(void);
 
-/* --- path.c: all with the bindings' lock held ----------------------------------------------------------- */
+/* --- path.c: all with the bindings' lock held
+ * ----------------------------------------------------------- */
 
-/* Before `agent` uses a region: moves its span home, or back, where the uses so far say so, or where the application asks
- * for it to be with the agent (is_migration). */
+/* Before `agent` uses a region: moves its span home, or back, where the uses so far say so, or
+ * where the application asks for it to be with the agent (is_migration). */
 void sp_path_decide(struct sp_region *region, uint32_t agent, bool is_migration);
 
 /* `agent` used a region, and copies were needed for that or not. */

@@ -1,10 +1,10 @@
-/* Copies under way: started by an acquire, a prefetch, an eviction or a change of path; ended by the device
- * that makes them.
+/* Copies under way: started by an acquire, a prefetch, an eviction or a change of path; ended by
+ * the device that makes them.
  *
- * Each is in its region's list, under the region's lock, until it is done: that list is how the directory's
- * states may run ahead of the data (docs/directory.md). A copy is made by the device that receives it, or,
- * towards the host, by the one that sends it. One that failed is forgotten in the directory before
- * anybody who waits for it goes on.
+ * Each is in its region's list, under the region's lock, until it is done: that list is how the
+ * directory's states may run ahead of the data (docs/directory.md). A copy is made by the device
+ * that receives it, or, towards the host, by the one that sends it. One that failed is forgotten in
+ * the directory before anybody who waits for it goes on.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -118,8 +118,8 @@ bool sp_copy_overlaps(const struct sp_copy *copy, uint64_t first, uint64_t end)
     return low < copy->work.range.num_pieces && pieces[low].start < start + end;
 }
 
-/* What a copy was to bring is not there. Forgetting can need memory; it must not be given up. With the region's
- * lock held. */
+/* What a copy was to bring is not there. Forgetting can need memory; it must not be given up. With
+ * the region's lock held. */
 static void forget_arrival(const struct sp_copy *copy)
 {
     uint64_t first, end;
@@ -156,7 +156,8 @@ static void copy_finished(struct sp_work *work, int error)
     else if (copy->destination == SP_AGENT_HOST)
         sp_stretch_add(&region->arrived, copy->first, copy->end);
     pthread_mutex_unlock(&region->lock);
-    /* Before the waiters go on: the last of them may end the arena, which waits for its regions' uses. */
+    /* Before the waiters go on: the last of them may end the arena, which waits for its regions'
+     * uses. */
     sp_arena_end_use(region);
 
     for (struct sp_waiter *waiter = copy->waiters, *next; waiter; waiter = next) {
@@ -184,8 +185,8 @@ bool sp_copy_concerns(const struct sp_copy *copy, uint32_t agent, enum sp_access
     return copy->destination == agent || (copy->source == agent && access != SP_ACCESS_READ);
 }
 
-/* The life of the copy's executor in which what it copies is bound: for the command that acquires now, that of its
- * bindings. */
+/* The life of the copy's executor in which what it copies is bound: for the command that acquires
+ * now, that of its bindings. */
 static uint32_t life_for(const struct sp_coherence *coherence, uint32_t executor)
 {
     if (coherence && executor == coherence->agent)
@@ -195,8 +196,9 @@ static uint32_t life_for(const struct sp_coherence *coherence, uint32_t executor
                                                                   : sp_agent_life(executor);
 }
 
-/* What copies of [first, end) may run beside on their device (docs/cuda-backend.md). Works of the device that only read the
- * region are in nobody's way: what they read is current there, and is not what a copy brings. */
+/* What copies of [first, end) may run beside on their device (docs/cuda-backend.md). Works of the
+ * device that only read the region are in nobody's way: what they read is current there, and is not
+ * what a copy brings. */
 static uint32_t beside_for(const struct sp_region *region, uint64_t first, uint64_t end,
                            const struct sp_coherence *coherence)
 {
@@ -207,8 +209,8 @@ static uint32_t beside_for(const struct sp_region *region, uint64_t first, uint6
         beside |= SP_BESIDE_WORKS;
     for (const struct sp_copy *copy = region->copies; copy; copy = copy->next)
         if (sp_copy_overlaps(copy, first, end))
-            beside &= copy->destination == SP_AGENT_HOST ? ~SP_BESIDE_DEPARTURES
-                                                         : ~SP_BESIDE_ARRIVALS;
+            beside &=
+                copy->destination == SP_AGENT_HOST ? ~SP_BESIDE_DEPARTURES : ~SP_BESIDE_ARRIVALS;
     return beside;
 }
 
@@ -225,8 +227,7 @@ static void start_copy(struct sp_supply *supply, struct sp_region *region,
     copy->destination = like->destination;
     copy->reason = like->reason;
     copy->start_ns = sp_trace_is_on ? sp_time_ns() : 0;
-    copy->executor =
-        copy->destination != SP_AGENT_HOST ? copy->destination : copy->source;
+    copy->executor = copy->destination != SP_AGENT_HOST ? copy->destination : copy->source;
     copy->pieces = like->pieces;
     if (copy->pieces) /* relaxed: the supply has a reference */
         atomic_fetch_add_explicit(&copy->pieces->references, 1, memory_order_relaxed);
@@ -279,7 +280,8 @@ static void start_in_pieces(struct sp_supply *supply, struct sp_region *region,
     }
 }
 
-/* Many small copies cost each device more than their bytes: those from one source are one copy in pieces. */
+/* Many small copies cost each device more than their bytes: those from one source are one copy in
+ * pieces. */
 void sp_copies_start(struct sp_supply *supply, struct sp_region *region,
                      const struct sp_transfers *transfers, const char *reason,
                      struct sp_coherence *coherence)
@@ -315,8 +317,8 @@ void sp_copies_cancel(struct sp_region *region, uint32_t agent,
         if (copy->source != agent)
             continue;
         forget_arrival(copy);
-        /* An eviction had taken it from the agent already, but for what that has read back since: this is found in the
-         * directory. */
+        /* An eviction had taken it from the agent already, but for what that has read back since:
+         * this is found in the directory. */
         uint64_t first, end, last;
         for (size_t i = 0; next_piece(copy, &i, &first, &end);)
             for (last = end; sp_directory_unheld(&region->directory, &first, &end); end = last) {
@@ -327,8 +329,8 @@ void sp_copies_cancel(struct sp_region *region, uint32_t agent,
 }
 
 /* Whether the eviction would bring something to the overlap of two ranges. */
-static bool would_bring(const struct sp_region *region, uint32_t agent, uint64_t first, uint64_t end,
-                        uint64_t other_first, uint64_t other_end)
+static bool would_bring(const struct sp_region *region, uint32_t agent, uint64_t first,
+                        uint64_t end, uint64_t other_first, uint64_t other_end)
 {
     uint64_t from = first > other_first ? first : other_first;
     uint64_t to = end < other_end ? end : other_end;
@@ -336,7 +338,8 @@ static bool would_bring(const struct sp_region *region, uint32_t agent, uint64_t
 }
 
 /* Whether the eviction would bring something to where a copy to the host does. */
-static bool would_bring_under(const struct sp_copy *copy, uint32_t agent, uint64_t first, uint64_t end)
+static bool would_bring_under(const struct sp_copy *copy, uint32_t agent, uint64_t first,
+                              uint64_t end)
 {
     uint64_t piece_first, piece_end;
     for (size_t i = 0; next_piece(copy, &i, &piece_first, &piece_end);)
@@ -345,10 +348,11 @@ static bool would_bring_under(const struct sp_copy *copy, uint32_t agent, uint64
     return false;
 }
 
-/* Whether something else is reading the agent's memory, or is going to change what an eviction would bring to the host: a
- * command that overwrites that, of which the directory does not know yet, or older content that another device still brings
- * there. With the region's lock held. */
-static bool is_in_the_way(const struct sp_region *region, uint32_t agent, uint64_t first, uint64_t end)
+/* Whether something else is reading the agent's memory, or is going to change what an eviction
+ * would bring to the host: a command that overwrites that, of which the directory does not know
+ * yet, or older content that another device still brings there. With the region's lock held. */
+static bool is_in_the_way(const struct sp_region *region, uint32_t agent, uint64_t first,
+                          uint64_t end)
 {
     for (const struct sp_range_use *range = region->overwriting; range;
          range = range->next_overwriting)
@@ -374,8 +378,8 @@ int sp_region_evict(struct sp_region *region, uint32_t agent, uint64_t first, ui
     if (!error)
         error = sp_supply_fill(&supply, sp_directory_runs_in(&region->directory, first, end), 0);
     if (!error)
-        error = sp_directory_evict(&region->directory, first, end, agent, SP_AGENT_HOST,
-                                   &transfers);
+        error =
+            sp_directory_evict(&region->directory, first, end, agent, SP_AGENT_HOST, &transfers);
     if (!error)
         sp_copies_start(&supply, region, &transfers, reason, NULL);
     pthread_mutex_unlock(&region->lock);

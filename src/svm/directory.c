@@ -596,8 +596,7 @@ static bool is_out_of_reach(const struct search *search, uint64_t states)
     if (!read_needs_transfer(states, search->agent))
         return false;
     for (uint64_t holders = holders_of(states); holders; holders &= holders - 1)
-        if (search->distance(search->data, lowest_agent(holders), search->agent) !=
-            SP_OUT_OF_REACH)
+        if (search->distance(search->data, lowest_agent(holders), search->agent) != SP_OUT_OF_REACH)
             return false;
     return true;
 }

@@ -3,8 +3,8 @@
  * Small regions are blocks of a slab: one granule, cut into blocks of one size class. Large regions
  * have granules of their own. A slab is in its class's list of the arena while it has a free block,
  * and otherwise in none; large regions are in a list of their own, so that the arena can give all
- * of them back. What an arena frees it may hand out again as it is; granules that go back to the window
- * lose their content, which is what keeps one context's data from another.
+ * of them back. What an arena frees it may hand out again as it is; granules that go back to the
+ * window lose their content, which is what keeps one context's data from another.
  *
  * Lock: one per arena, before the window's.
  */
@@ -27,13 +27,13 @@
 #define SMALL_MAX_BYTES (SP_GRANULE_BYTES / 4)
 #define NUM_CLASSES 48u
 
-/* Empty slabs that an arena keeps for each class, so that one region allocated and freed in turn does not
- * map and unmap its slab each time. */
+/* Empty slabs that an arena keeps for each class, so that one region allocated and freed in turn
+ * does not map and unmap its slab each time. */
 #define KEPT_EMPTY_SLABS 1u
 
 struct size_class {
-    struct sp_span *open;   /* slabs with a free block */
-    unsigned empty_slabs;   /* how many of them have no live block */
+    struct sp_span *open; /* slabs with a free block */
+    unsigned empty_slabs; /* how many of them have no live block */
 };
 
 #define NUM_PATHS 3u
@@ -45,9 +45,9 @@ struct sp_arena {
     struct sp_span *spans; /* everything else that the arena has: large regions and full slabs */
     /* Shared arenas only. */
     bool is_shared;
-    struct sp_arena *next;            /* in `shared_arenas` */
-    pthread_cond_t idle;              /* a region is used no more */
-    uint64_t home_spans;              /* how many spans of the home path there ever were */
+    struct sp_arena *next;             /* in `shared_arenas` */
+    pthread_cond_t idle;               /* a region is used no more */
+    uint64_t home_spans;               /* how many spans of the home path there ever were */
     uint64_t home_seen[SP_MAX_AGENTS]; /* how many of them each agent has been shown */
 };
 
@@ -95,7 +95,7 @@ static void remove_span(struct sp_span **list, struct sp_span *span)
 }
 
 static struct sp_region *create_region(struct sp_arena *arena, size_t bytes, uint64_t flags,
-                                        enum sp_path path)
+                                       enum sp_path path)
 {
     struct sp_region *region = sp_alloc(sizeof *region);
     if (!region)
@@ -170,7 +170,8 @@ static uint32_t region_slots(const struct sp_span *span)
     return span->blocks ? span->untouched : 1;
 }
 
-/* Counts the regions of a list of spans on top of `count`; with `list` not NULL also appends them, each with a use. */
+/* Counts the regions of a list of spans on top of `count`; with `list` not NULL also appends them,
+ * each with a use. */
 static size_t collect(struct sp_span *span, struct sp_region **list, size_t count)
 {
     for (; span; span = span->next) {
@@ -462,8 +463,8 @@ struct place {
     struct sp_region *region;
 };
 
-/* The live region of this arena that starts at `start`. With the arena's lock held, which keeps the span
- * of a live region. */
+/* The live region of this arena that starts at `start`. With the arena's lock held, which keeps the
+ * span of a live region. */
 static bool find_start(struct sp_arena *arena, void *start, struct place *place)
 {
     sp_window_lock_shared();
@@ -485,7 +486,8 @@ static bool find_start(struct sp_arena *arena, void *start, struct place *place)
     return (unsigned char *)start == span->start + (size_t)place->index * span->block_bytes;
 }
 
-/* Ends a region. With the arena's lock held. Returns a span to destroy once it is released, or NULL. */
+/* Ends a region. With the arena's lock held. Returns a span to destroy once it is released, or
+ * NULL. */
 static struct sp_span *end_region(struct sp_arena *arena, const struct place *place)
 {
     if (place->span->blocks)
@@ -606,7 +608,8 @@ void sp_arena_for_each_region(void (*function)(struct sp_region *region, void *d
     for (struct sp_arena *arena = shared_arenas; arena; arena = arena->next) {
         pthread_mutex_lock(&arena->lock);
         size_t count = collect_all(arena, NULL);
-        /* Must not fail: who calls has lost a device. The plain allocator is asked until it gives. */
+        /* Must not fail: who calls has lost a device. The plain allocator is asked until it gives.
+         */
         struct sp_region **list = NULL;
         while (count && !list)
             list = malloc(count * sizeof(struct sp_region *));
@@ -659,9 +662,9 @@ bool sp_region_find(const void *address, struct sp_region_info *info)
     }
     /* A region that was freed while in use is found no more. */
     if (span)
-        is_found = (size_t)((const unsigned char *)address - (unsigned char *)found.start) <
-                       found.bytes &&
-                   !(found.region && found.region->is_freed);
+        is_found =
+            (size_t)((const unsigned char *)address - (unsigned char *)found.start) < found.bytes &&
+            !(found.region && found.region->is_freed);
     sp_window_unlock_shared();
     if (is_found)
         *info = found;

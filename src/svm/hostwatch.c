@@ -1,12 +1,14 @@
 /* Host watching: the choice of the method, and what all methods have in common.
  *
- * Methods are tried in the order of their cost: each one has to find exactly the pages that a trial wrote into
- * a few pages of a shared file, by the program and by the kernel. So a kernel that lacks something, or a sandbox
- * that forbids it, is noticed here, and not when data is lost. The choice never changes afterwards.
+ * Methods are tried in the order of their cost: each one has to find exactly the pages that a trial
+ * wrote into a few pages of a shared file, by the program and by the kernel. So a kernel that lacks
+ * something, or a sandbox that forbids it, is noticed here, and not when data is lost. The choice
+ * never changes afterwards.
  *
- * A forked child inherits the descriptors, which still stand for the parent's memory, but neither protected pages
- * nor threads. So in the child no method is called: nothing is armed, and what was armed counts as written.
- * Which process this is says a page that the kernel clears in a child (MADV_WIPEONFORK), however it was forked.
+ * A forked child inherits the descriptors, which still stand for the parent's memory, but neither
+ * protected pages nor threads. So in the child no method is called: nothing is armed, and what was
+ * armed counts as written. Which process this is says a page that the kernel clears in a child
+ * (MADV_WIPEONFORK), however it was forked.
  *
  * No lock here: the choice is made under pthread_once and only read later.
  */
@@ -91,12 +93,12 @@ static void mark_process(void)
 enum {
     TRIAL_PAGES = 64,
     TRIAL_TOUCHED = 16,
-    TRIAL_READ = 5,         /* only read */
-    TRIAL_READ_NEW = 40,    /* only read, and not in memory before */
+    TRIAL_READ = 5,      /* only read */
+    TRIAL_READ_NEW = 40, /* only read, and not in memory before */
     TRIAL_WRITTEN = 3,
     TRIAL_WRITTEN_NEW = 50,
-    TRIAL_DROPPED = 7,      /* written, then taken out of this mapping, as when memory is short */
-    TRIAL_BY_KERNEL = 9,    /* written by a system call */
+    TRIAL_DROPPED = 7,   /* written, then taken out of this mapping, as when memory is short */
+    TRIAL_BY_KERNEL = 9, /* written by a system call */
     TRIAL_BY_KERNEL_NEW = 60,
 };
 
@@ -125,7 +127,8 @@ static int end_trial(const struct sp_hostwatch_ops *ops, struct sp_hostwatch *wa
     return pages == expected ? 0 : -ENOTSUP;
 }
 
-/* The second time finds what the first one has left: pages that are still protected, and pages that are not. */
+/* The second time finds what the first one has left: pages that are still protected, and pages that
+ * are not. */
 static int try_twice(const struct sp_hostwatch_ops *ops, struct sp_hostwatch *watch)
 {
     size_t page_bytes = hostwatch.page_bytes;
@@ -199,10 +202,11 @@ static void choose(void)
             return;
         }
     if (wanted && *wanted)
-        fprintf(stderr,
-                "samepage: SAMEPAGE_HOSTWATCH is '%s'; it may be 'pagemap', 'userfaultfd', 'compare' "
-                "or 'none', or not set\n",
-                wanted);
+        fprintf(
+            stderr,
+            "samepage: SAMEPAGE_HOSTWATCH is '%s'; it may be 'pagemap', 'userfaultfd', 'compare' "
+            "or 'none', or not set\n",
+            wanted);
     for (size_t i = SP_HOSTWATCH_PAGEMAP; i < NUM_METHODS; i++)
         if (try_method(methods[i].ops) == 0) {
             hostwatch.method = (enum sp_hostwatch_method)i;
@@ -292,7 +296,8 @@ void sp_hostwatch_drop(struct sp_hostwatch *watch)
 {
     if (!watch)
         return;
-    if (hostwatch.method == SP_HOSTWATCH_UFFD) { /* it takes the protection off, for which nobody would wait any more */
+    if (hostwatch.method ==
+        SP_HOSTWATCH_UFFD) { /* it takes the protection off, for which nobody would wait any more */
         sp_hostwatch_collect(watch, ignore, NULL);
         return;
     }

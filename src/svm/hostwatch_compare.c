@@ -1,8 +1,8 @@
 /* Host watching by a copy that is compared: works everywhere, and costs the most.
  *
- * Arm copies the range, collect compares page by page. A page that was written with what it had is not found, and
- * need not be. A page of zeroes is not copied: the copy's page in that place was never touched and reads as
- * zeroes. No lock: each watch has its own copy.
+ * Arm copies the range, collect compares page by page. A page that was written with what it had is
+ * not found, and need not be. A page of zeroes is not copied: the copy's page in that place was
+ * never touched and reads as zeroes. No lock: each watch has its own copy.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Between host watching (hostwatch.c) and its methods, one file each. Nothing else includes this.
  *
- * A method is a table of functions. Only whole pages reach them, and none is called in a process that was forked
- * from the one that started the method. Return values are 0 or a negative errno.
+ * A method is a table of functions. Only whole pages reach them, and none is called in a process
+ * that was forked from the one that started the method. Return values are 0 or a negative errno.
  */
 #ifndef SP_SVM_HOSTWATCH_METHOD_H
 #define SP_SVM_HOSTWATCH_METHOD_H
@@ -34,12 +34,14 @@ struct sp_hostwatch_ops {
     void (*stop)(void);
     /* With an error nothing is watched, and `state` is NULL again. */
     int (*arm)(struct sp_hostwatch *watch);
-    /* Adds the written runs in ascending order, and from where it cannot tell, everything up to the end. */
+    /* Adds the written runs in ascending order, and from where it cannot tell, everything up to the
+     * end. */
     void (*collect)(struct sp_hostwatch *watch, struct sp_hostwatch_runs *runs);
-    /* As collect, and watches on from there; false where it cannot, and then what it added is all the same. NULL: it never
-     * can. */
+    /* As collect, and watches on from there; false where it cannot, and then what it added is all
+     * the same. NULL: it never can. */
     bool (*collect_on)(struct sp_hostwatch *watch, struct sp_hostwatch_runs *runs);
-    /* Frees `state`; in a forked process too, so it asks nothing of the system that concerns the parent. */
+    /* Frees `state`; in a forked process too, so it asks nothing of the system that concerns the
+     * parent. */
     void (*forget)(struct sp_hostwatch *watch);
 };
 
@@ -50,9 +52,10 @@ extern const struct sp_hostwatch_ops sp_hostwatch_compare_ops;
 /* Never changes after the start of the first method. */
 size_t sp_hostwatch_page_bytes(void);
 
-/* A userfaultfd with these features (UFFD_FEATURE_*), close-on-exec; or a negative errno. `for_kernel`: the write
- * of a system call, too, must be able to wait for the one who reads the descriptor. That takes a privilege
- * (CAP_SYS_PTRACE, or vm.unprivileged_userfaultfd = 1, or access to /dev/userfaultfd). */
+/* A userfaultfd with these features (UFFD_FEATURE_*), close-on-exec; or a negative errno.
+ * `for_kernel`: the write of a system call, too, must be able to wait for the one who reads the
+ * descriptor. That takes a privilege (CAP_SYS_PTRACE, or vm.unprivileged_userfaultfd = 1, or access
+ * to /dev/userfaultfd). */
 int sp_hostwatch_open_uffd(uint64_t features, bool for_kernel);
 
 /* Lets `uffd` write-protect pages of the watch's range. Cheap where it already may. */

@@ -1,17 +1,19 @@
 /* Host watching by asynchronous write-protection and PAGEMAP_SCAN: Linux 6.7 and later.
  *
- * The first write to a protected page only takes the protection off, inside the kernel; nobody is asked or
- * waited for, so it does not matter whether the program or a system call writes. PAGEMAP_SCAN lists the pages
- * without protection, and with PM_SCAN_WP_MATCHING protects them again.
+ * The first write to a protected page only takes the protection off, inside the kernel; nobody is
+ * asked or waited for, so it does not matter whether the program or a system call writes.
+ * PAGEMAP_SCAN lists the pages without protection, and with PM_SCAN_WP_MATCHING protects them
+ * again.
  *
- * Invariant: from arm on, every page of the range is either protected or counts as written. A page that is not
- * in this mapping is protected by a mark in its place (UFFD_FEATURE_WP_UNPOPULATED, and for files
- * UFFD_FEATURE_WP_HUGETLBFS_SHMEM); one without that mark counts as written, so a page that was written and then
- * taken out of memory is found all the same.
+ * Invariant: from arm on, every page of the range is either protected or counts as written. A page
+ * that is not in this mapping is protected by a mark in its place (UFFD_FEATURE_WP_UNPOPULATED, and
+ * for files UFFD_FEATURE_WP_HUGETLBFS_SHMEM); one without that mark counts as written, so a page
+ * that was written and then taken out of memory is found all the same.
  *
- * What collect leaves protected stays so: taking it off costs as much as putting it on (milliseconds for
- * 256 MiB), whereas the next arm has only the written pages to protect. Memory that was watched once is therefore a
- * little slower to write once more, by whomever. Unmapping the range ends everything that there is to it.
+ * What collect leaves protected stays so: taking it off costs as much as putting it on
+ * (milliseconds for 256 MiB), whereas the next arm has only the written pages to protect. Memory
+ * that was watched once is therefore a little slower to write once more, by whomever. Unmapping the
+ * range ends everything that there is to it.
  *
  * No lock: the descriptors are only read, and the kernel orders the rest.
  */
@@ -23,13 +25,14 @@
 
 #include "svm/hostwatch_method.h"
 
-/* Names and values from the kernel's include/uapi/linux/userfaultfd.h and include/uapi/linux/fs.h, which older
- * headers lack. The names are ours, so that newer headers do not collide. */
+/* Names and values from the kernel's include/uapi/linux/userfaultfd.h and include/uapi/linux/fs.h,
+ * which older headers lack. The names are ours, so that newer headers do not collide. */
 #define FEATURE_WP_UNPOPULATED (UINT64_C(1) << 13) /* UFFD_FEATURE_WP_UNPOPULATED, Linux 6.4 */
 #define FEATURE_WP_ASYNC (UINT64_C(1) << 15)       /* UFFD_FEATURE_WP_ASYNC, Linux 6.7 */
 #define CATEGORY_WRITTEN (UINT64_C(1) << 1)        /* PAGE_IS_WRITTEN */
 #define SCAN_WP_MATCHING (UINT64_C(1) << 0)        /* PM_SCAN_WP_MATCHING */
-#define SCAN_CHECK_WPASYNC (UINT64_C(1) << 1)      /* PM_SCAN_CHECK_WPASYNC: -EPERM for what is not registered */
+#define SCAN_CHECK_WPASYNC                                                                         \
+    (UINT64_C(1) << 1) /* PM_SCAN_CHECK_WPASYNC: -EPERM for what is not registered */
 
 struct page_run { /* struct page_region */
     uint64_t start, end, categories;
@@ -57,10 +60,10 @@ static int start_pagemap(void)
     if (file < 0)
         return -errno;
     /* Nobody ever waits for the descriptor, so the kernel's own writes need no privilege. */
-    int opened = sp_hostwatch_open_uffd(UFFD_FEATURE_PAGEFAULT_FLAG_WP |
-                                            UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
-                                            FEATURE_WP_UNPOPULATED | FEATURE_WP_ASYNC,
-                                        false);
+    int opened =
+        sp_hostwatch_open_uffd(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+                                   FEATURE_WP_UNPOPULATED | FEATURE_WP_ASYNC,
+                               false);
     if (opened < 0) {
         close(file);
         return opened;
@@ -76,7 +79,8 @@ static void stop_pagemap(void)
     close(pagemap);
 }
 
-/* Mask and result in exactly this form take the kernel's fast path: 65 us for 256 MiB instead of 170. */
+/* Mask and result in exactly this form take the kernel's fast path: 65 us for 256 MiB instead of
+ * 170. */
 static struct scan_arguments scan_of(const struct sp_hostwatch *watch, uint64_t flags)
 {
     return (struct scan_arguments){
@@ -106,7 +110,8 @@ static int arm_pagemap(struct sp_hostwatch *watch)
     return error ? error : protect_written(watch);
 }
 
-/* With SCAN_WP_MATCHING in `flags` what is found is protected again, in the same pass. False: the mapping is another one. */
+/* With SCAN_WP_MATCHING in `flags` what is found is protected again, in the same pass. False: the
+ * mapping is another one. */
 static bool scan_written(struct sp_hostwatch *watch, uint64_t flags, struct sp_hostwatch_runs *runs)
 {
     struct page_run found[RUNS_PER_SCAN];

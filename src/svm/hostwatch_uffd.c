@@ -1,17 +1,22 @@
-/* Host watching by synchronous write-protection: Linux 5.19 and later (shared files), with a privilege.
+/* Host watching by synchronous write-protection: Linux 5.19 and later (shared files), with a
+ * privilege.
  *
- * The first write to a protected page waits until our thread, which reads the userfaultfd, has noted the page in
- * its watch and taken the protection off. A write by a system call waits likewise; a descriptor that only serves
- * user mode would let read(2) into the range fail with EFAULT instead, so one of those is never used here, and where
- * no other can be had this method does not work.
+ * The first write to a protected page waits until our thread, which reads the userfaultfd, has
+ * noted the page in its watch and taken the protection off. A write by a system call waits
+ * likewise; a descriptor that only serves user mode would let read(2) into the range fail with
+ * EFAULT instead, so one of those is never used here, and where no other can be had this method
+ * does not work.
  *
- * Invariant: a page of a watch is protected, or noted as written. The range stays registered after collect, without
- * any protection; that a mapping was replaced meanwhile shows when collect takes the protection off.
+ * Invariant: a page of a watch is protected, or noted as written. The range stays registered after
+ * collect, without any protection; that a mapping was replaced meanwhile shows when collect takes
+ * the protection off.
  *
- * Nobody may wait for ever: when the thread cannot go on it closes the descriptor, which ends all protection and
- * wakes everyone, and all watches count as written. The thread never touches watched memory and allocates nothing.
+ * Nobody may wait for ever: when the thread cannot go on it closes the descriptor, which ends all
+ * protection and wakes everyone, and all watches count as written. The thread never touches watched
+ * memory and allocates nothing.
  *
- * Lock: one over the list of watches, held for short and without touching watched memory; the last in the lock order.
+ * Lock: one over the list of watches, held for short and without touching watched memory; the last
+ * in the lock order.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +33,9 @@
 #include "util/alloc.h"
 #include "util/thread.h"
 
-/* UFFD_FEATURE_WP_UNPOPULATED of the kernel's include/uapi/linux/userfaultfd.h, Linux 6.4, which older headers
- * lack. Without it only those pages of anonymous memory are protected that are there; of a file all are. */
+/* UFFD_FEATURE_WP_UNPOPULATED of the kernel's include/uapi/linux/userfaultfd.h, Linux 6.4, which
+ * older headers lack. Without it only those pages of anonymous memory are protected that are there;
+ * of a file all are. */
 #define FEATURE_WP_UNPOPULATED (UINT64_C(1) << 13)
 
 #define BITS 64u
@@ -39,8 +45,8 @@
 
 static struct {
     pthread_mutex_t lock;
-    int uffd; /* -1: not started, or the thread could not go on */
-    bool protects_absent; /* FEATURE_WP_UNPOPULATED */
+    int uffd;                      /* -1: not started, or the thread could not go on */
+    bool protects_absent;          /* FEATURE_WP_UNPOPULATED */
     struct sp_hostwatch **watches; /* sorted by address; state: one bit for each page */
     size_t num_watches, max_watches;
 } uffd_watching = {.lock = PTHREAD_MUTEX_INITIALIZER, .uffd = -1};
@@ -122,7 +128,8 @@ static bool resolve(int uffd, const struct uffd_msg *message)
         return true; /* none other was asked for */
     uint64_t page_bytes = sp_hostwatch_page_bytes();
     uint64_t page = message->arg.pagefault.address & ~(page_bytes - 1);
-    /* In one piece: if a watch ended and another began in between, its page would lose the protection unnoted. */
+    /* In one piece: if a watch ended and another began in between, its page would lose the
+     * protection unnoted. */
     pthread_mutex_lock(&uffd_watching.lock);
     note_written(page);
     int error = set_protection(uffd, page, page_bytes, 0);
@@ -211,7 +218,8 @@ static void remove_watch(struct sp_hostwatch *watch)
     pthread_mutex_unlock(&uffd_watching.lock);
 }
 
-/* The thread closes the descriptor under the lock, so that its number cannot mean something else here. */
+/* The thread closes the descriptor under the lock, so that its number cannot mean something else
+ * here. */
 static int protect(const struct sp_hostwatch *watch)
 {
     pthread_mutex_lock(&uffd_watching.lock);
@@ -230,8 +238,8 @@ static int unprotect(const struct sp_hostwatch *watch)
 {
     pthread_mutex_lock(&uffd_watching.lock);
     int uffd = uffd_watching.uffd;
-    int error = uffd < 0 ? -ENOTSUP
-                         : set_protection(uffd, (uintptr_t)watch->start, watch->bytes, 0);
+    int error =
+        uffd < 0 ? -ENOTSUP : set_protection(uffd, (uintptr_t)watch->start, watch->bytes, 0);
     pthread_mutex_unlock(&uffd_watching.lock);
     return error;
 }

@@ -1,8 +1,9 @@
 /* The death of a device: what was on it is gone, and whoever must know of that is told.
  *
- * The order is that of docs/directory.md: bindings first, so that nothing new is sent there, and no command of the device's next
- * life takes what directories still say for true; then in each region the
- * copies that were on their way from it, and then the directory. What is lost is told range by range.
+ * The order is that of docs/directory.md: bindings first, so that nothing new is sent there, and no
+ * command of the device's next life takes what directories still say for true; then in each region
+ * the copies that were on their way from it, and then the directory. What is lost is told range by
+ * range.
  */
 #include "svm/coherence_internal.h"
 #include "svm/trace.h"

@@ -1,19 +1,22 @@
 /* Which path a region of coarse grain is on for now: private, or at home in the host's memory.
  *
- * A region whose data goes to and fro between agents is cheaper as one backing that all of them see,
- * where that is near enough for every device concerned (sp_device_info.home_near_bytes). It comes here by what its
- * uses cost: a use that needed copies is a hop; enough hops, without quiet uses between them, move its span home. There,
- * uses by one and the same agent say that the pattern has ended, and it goes back. Each return makes the next move
- * home harder, so that a program which changes its habits does not pay for it over and over.
+ * A region whose data goes to and fro between agents is cheaper as one backing that all of them
+ * see, where that is near enough for every device concerned (sp_device_info.home_near_bytes). It
+ * comes here by what its uses cost: a use that needed copies is a hop; enough hops, without quiet
+ * uses between them, move its span home. There, uses by one and the same agent say that the pattern
+ * has ended, and it goes back. Each return makes the next move home harder, so that a program which
+ * changes its habits does not pay for it over and over.
  *
- * A move happens before a use, when no other command uses the span: what only devices hold goes to the host, all
- * bindings are taken off, and the next use of each agent binds the other kind. At home the directory says that the
- * host holds everything, which is true of what its pages contain; so a return needs no copies.
+ * A move happens before a use, when no other command uses the span: what only devices hold goes to
+ * the host, all bindings are taken off, and the next use of each agent binds the other kind. At
+ * home the directory says that the host holds everything, which is true of what its pages contain;
+ * so a return needs no copies.
  *
- * An application that migrates a region has its way: that is no hop, and what is at home goes to where it is wanted.
+ * An application that migrates a region has its way: that is no hop, and what is at home goes to
+ * where it is wanted.
  *
- * The unit is a span, as it is of bindings: a large region, or the slab of small regions of one size. Pooled regions (pool.h)
- * stay where they are.
+ * The unit is a span, as it is of bindings: a large region, or the slab of small regions of one
+ * size. Pooled regions (pool.h) stay where they are.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,16 +26,16 @@
 #include "svm/coherence_internal.h"
 #include "svm/trace.h"
 
-/* Hops in a row that make a pattern. Fewer are seen in plain producer-consumer set-ups: first content from the
- * host, one result back. */
+/* Hops in a row that make a pattern. Fewer are seen in plain producer-consumer set-ups: first
+ * content from the host, one result back. */
 #define HOPS_TO_GO_HOME 8u
 
-/* Uses without a copy after which earlier hops do not count: data that is used several times where it is
- * repays its copy. */
+/* Uses without a copy after which earlier hops do not count: data that is used several times where
+ * it is repays its copy. */
 #define QUIET_USES 4u
 
-/* Uses of an agent's own last region, in a row, that end the pattern at home. More than HOPS_TO_GO_HOME: a return costs
- * a copy for the next hop, staying costs a little at each use. */
+/* Uses of an agent's own last region, in a row, that end the pattern at home. More than
+ * HOPS_TO_GO_HOME: a return costs a copy for the next hop, staying costs a little at each use. */
 #define STEADY_USES_TO_RETURN 16u
 
 /* After so many returns the number of hops that a move needs doubles no more. */
@@ -80,8 +83,7 @@ static bool is_near(const struct sp_span *span, uint32_t agent)
 static bool may_go_home(const struct sp_span *span, uint32_t agent)
 {
     bool may = is_near(span, agent) && !is_pinned(span);
-    for (const struct sp_binding *binding = span->bindings; may && binding;
-         binding = binding->next)
+    for (const struct sp_binding *binding = span->bindings; may && binding; binding = binding->next)
         may = is_near(span, binding->agent);
     return may;
 }
@@ -105,8 +107,8 @@ static bool go_home(struct sp_span *span)
         if (sp_span_for_each_region(span, evict_for_path, binding))
             return false;
     take_off_all(span);
-    /* Relaxed: who must know of the move takes the bindings' lock, or finds the copies that it started in the
-     * region's list. */
+    /* Relaxed: who must know of the move takes the bindings' lock, or finds the copies that it
+     * started in the region's list. */
     atomic_store_explicit(&span->is_at_home, true, memory_order_relaxed);
     span->steady_uses = 0;
     return true;

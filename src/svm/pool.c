@@ -1,8 +1,9 @@
 /* See pool.h. What it owns: the choice of who takes part, and of who gets how much.
  *
- * Each member has one stretch of the region, so that neighbours have one home and the directory few runs; it is cut into
- * parts, since a part is what an eviction takes. The stretches are in proportion to the room that each
- * has now; where that is not enough together, to all of its memory, since other regions can give way.
+ * Each member has one stretch of the region, so that neighbours have one home and the directory few
+ * runs; it is cut into parts, since a part is what an eviction takes. The stretches are in
+ * proportion to the room that each has now; where that is not enough together, to all of its
+ * memory, since other regions can give way.
  */
 #include "svm/pool.h"
 
@@ -11,8 +12,8 @@
 #include "svm/coherence_internal.h"
 #include "util/alloc.h"
 
-/* A part is at most this share of its home's memory: what one eviction costs, against the bindings that a command
- * pins. */
+/* A part is at most this share of its home's memory: what one eviction costs, against the bindings
+ * that a command pins. */
 #define PARTS_OF_A_MEMORY 8u
 
 struct plan {
@@ -80,8 +81,9 @@ static uint64_t granules_in_part(uint32_t agent)
     return granules ? granules : 1;
 }
 
-/* Cuts the region; with parts == NULL the parts are only counted. No stretch is longer than its share: the sum of those before
- * it is rounded down. 128 bits: granules of a window of 4 TiB, squared, are 42 bits, but who knows. */
+/* Cuts the region; with parts == NULL the parts are only counted. No stretch is longer than its
+ * share: the sum of those before it is rounded down. 128 bits: granules of a window of 4 TiB,
+ * squared, are 42 bits, but who knows. */
 static uint32_t cut(const struct plan *plan, struct sp_pool_part *parts)
 {
     uint64_t at = 0, before = 0;

@@ -1,8 +1,9 @@
 /* Pooled regions: where the parts of a region lie that is larger than the memory of one device
  * (docs/pooled-memory.md).
  *
- * A pool is planned before the region is allocated and never changes; the region's span owns it, with free().
- * How its parts are bound is bindings.c's, how a command's ranges are cut along them coherence.c's.
+ * A pool is planned before the region is allocated and never changes; the region's span owns it,
+ * with free(). How its parts are bound is bindings.c's, how a command's ranges are cut along them
+ * coherence.c's.
  */
 #ifndef SP_SVM_POOL_H
 #define SP_SVM_POOL_H
@@ -22,9 +23,10 @@ struct sp_pool {
     struct sp_pool_part parts[]; /* in order, without gaps */
 };
 
-/* Plans a region of `bytes` bytes (more than 0) for the agents of a mask, which are devices with memory of their own: 0 and
- * *pool, which is NULL where each of them can hold it alone; -ENOSPC where they cannot hold it together, or one of them can
- * neither hold it nor see the memory of the others; -ENOMEM. Takes the bindings' lock. */
+/* Plans a region of `bytes` bytes (more than 0) for the agents of a mask, which are devices with
+ * memory of their own: 0 and *pool, which is NULL where each of them can hold it alone; -ENOSPC
+ * where they cannot hold it together, or one of them can neither hold it nor see the memory of the
+ * others; -ENOMEM. Takes the bindings' lock. */
 int sp_pool_plan(uint64_t bytes, uint32_t agents, struct sp_pool **pool);
 
 /* Whether `agent` uses the parts where they are. */

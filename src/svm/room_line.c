@@ -29,7 +29,8 @@ bool sp_room_line_has(const struct sp_room_line *line, uint32_t agents)
     return first != NULL;
 }
 
-/* The link to the rank whose first came earliest, of those that are not passed; NULL: there is none. */
+/* The link to the rank whose first came earliest, of those that are not passed; NULL: there is
+ * none. */
 static struct sp_coherence **find_earliest(struct sp_room_line *line)
 {
     struct sp_coherence **earliest = NULL;

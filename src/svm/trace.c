@@ -1,6 +1,7 @@
-/* See trace.h. One file, one lock around each line, which is handed to the kernel as a whole: however the process ends, what happened
- * before is in the file. The file is a JSON array whose closing bracket is written when the process ends in order; the format
- * allows it to be missing, so a trace of a crash opens as well. */
+/* See trace.h. One file, one lock around each line, which is handed to the kernel as a whole:
+ * however the process ends, what happened before is in the file. The file is a JSON array whose
+ * closing bracket is written when the process ends in order; the format allows it to be missing, so
+ * a trace of a crash opens as well. */
 #include "svm/trace.h"
 
 #include <dlfcn.h>
@@ -42,8 +43,9 @@ void sp_trace_init(void)
         return;
     trace.file = fopen(path, "we");
     if (!trace.file) {
-        fprintf(stderr, "samepage: the trace file %s cannot be written (%m); SAMEPAGE_TRACE must name "
-                        "a file in a folder that exists\n",
+        fprintf(stderr,
+                "samepage: the trace file %s cannot be written (%m); SAMEPAGE_TRACE must name "
+                "a file in a folder that exists\n",
                 path);
         return;
     }

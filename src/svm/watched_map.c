@@ -1,5 +1,5 @@
-/* See watched_map.h. A map that turns out to have been written densely is not worth watching, and the next one of
- * that region is then moved whole (reference figures in docs/host-watching.md).
+/* See watched_map.h. A map that turns out to have been written densely is not worth watching, and
+ * the next one of that region is then moved whole (reference figures in docs/host-watching.md).
  */
 #include "svm/watched_map.h"
 
@@ -13,12 +13,12 @@
 #include "svm/window.h"
 #include "util/alloc.h"
 
-/* Smaller maps are cheaper to move whole than to watch: arming and collecting take 20 us at least, in which 200 KiB
- * are copied (docs/host-watching.md). */
+/* Smaller maps are cheaper to move whole than to watch: arming and collecting take 20 us at least,
+ * in which 200 KiB are copied (docs/host-watching.md). */
 #define WATCH_MIN_BYTES (UINT64_C(1) << 20)
 
-/* A map that was written in more than one of so many of its bytes is moved whole the next time: each watched page
- * costs 1 us when it is written, 4 KiB 0.4 us to copy. */
+/* A map that was written in more than one of so many of its bytes is moved whole the next time:
+ * each watched page costs 1 us when it is written, 4 KiB 0.4 us to copy. */
 #define WATCH_DENSE_SHARE 4u
 
 struct sp_watched_map {
@@ -42,7 +42,8 @@ static size_t page_bytes(void)
 /* Whether the range of a map is worth watching. */
 static bool is_worth_watching(struct sp_region *region, uint64_t first, uint64_t end)
 {
-    /* Only a region with pages of its own, and from a page's start; and not two watchers at once. */
+    /* Only a region with pages of its own, and from a page's start; and not two watchers at once.
+     */
     if (sp_check_is_on || region->span->blocks || first % page_bytes() ||
         end - first < WATCH_MIN_BYTES || sp_hostwatch_init() == SP_HOSTWATCH_NONE)
         return false;
@@ -53,8 +54,9 @@ static bool is_worth_watching(struct sp_region *region, uint64_t first, uint64_t
     return !is_dense;
 }
 
-/* Before its first watch: what devices wrote and copies brought is likely to be read now, and its pages are scanned faster than the
- * marks that would stand in their place. Never what nobody has written: that would take memory for it. */
+/* Before its first watch: what devices wrote and copies brought is likely to be read now, and its
+ * pages are scanned faster than the marks that would stand in their place. Never what nobody has
+ * written: that would take memory for it. */
 static void populate_arrived(struct sp_region *region, uint64_t first, uint64_t end)
 {
     pthread_mutex_lock(&region->lock);
@@ -70,8 +72,9 @@ static void populate_arrived(struct sp_region *region, uint64_t first, uint64_t 
         sp_hostwatch_populate(region->start + first, end - first);
 }
 
-/* Takes over the watch of the map of the same range before. Other ranges could overlap, and to watch them is to forget what was
- * written there. What was written before this map began may be told again at its end: the host has it current all the same. */
+/* Takes over the watch of the map of the same range before. Other ranges could overlap, and to
+ * watch them is to forget what was written there. What was written before this map began may be
+ * told again at its end: the host has it current all the same. */
 static bool take_over(struct sp_watched_map *map)
 {
     struct sp_region *region = map->region;
@@ -160,9 +163,9 @@ static bool is_part(const struct sp_watched_map *map)
     return map->first > 0 || map->end < map->region->bytes;
 }
 
-/* The end of one that was not watched, and whose range was taken for written when it began: a device may have fetched it since. Where
- * the map was of the whole region and a device has changed that meanwhile, which it must not, what it did stays. With the
- * region's lock held. */
+/* The end of one that was not watched, and whose range was taken for written when it began: a
+ * device may have fetched it since. Where the map was of the whole region and a device has changed
+ * that meanwhile, which it must not, what it did stays. With the region's lock held. */
 static void end_unwatched(struct sp_watched_map *map)
 {
     struct sp_region *region = map->region;
@@ -171,7 +174,8 @@ static void end_unwatched(struct sp_watched_map *map)
         sp_region_note_written(region, map->first, map->end, SP_AGENT_HOST);
 }
 
-/* Takes what was written for changed; the range is still watched where map->watch says so. With the region's lock held. */
+/* Takes what was written for changed; the range is still watched where map->watch says so. With the
+ * region's lock held. */
 static void end_watch(struct sp_watched_map *map)
 {
     struct sp_region *region = map->region;

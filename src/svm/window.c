@@ -5,7 +5,8 @@
  * touch each other only where the atomic part begins; allocation is first fit, so that the window
  * stays dense at its start.
  *
- * Lock: one read-write lock over the map and the extents, the last in the lock order. Lookups share it.
+ * Lock: one read-write lock over the map and the extents, the last in the lock order. Lookups share
+ * it.
  */
 #include "svm/window.h"
 
@@ -24,16 +25,16 @@
 #define WINDOW_BYTES (UINT64_C(4) << 40)
 #define WINDOW_MIN_BYTES (UINT64_C(64) << 20)
 
-/* Where no candidate is free the process is crowded (a sanitizer's shadow memory, say), and a smaller window goes
- * wherever the system finds room. */
+/* Where no candidate is free the process is crowded (a sanitizer's shadow memory, say), and a
+ * smaller window goes wherever the system finds room. */
 #define WINDOW_ANYWHERE_BYTES (UINT64_C(256) << 30)
 
 /* What of it is the part for atomics of all agents, at its end. Words that agents count and lock by
  * are few. */
 #define ATOMIC_SHARE 16u
 
-/* Multiples of 2^44 below 2^47, free in ordinary processes. CUDA's cuMemAddressReserve was seen to accept the first,
- * the second and the fourth as hints (H200, driver 580). */
+/* Multiples of 2^44 below 2^47, free in ordinary processes. CUDA's cuMemAddressReserve was seen to
+ * accept the first, the second and the fourth as hints (H200, driver 580). */
 static const uintptr_t window_candidates[] = {
     UINT64_C(0x100000000000), UINT64_C(0x200000000000), UINT64_C(0x300000000000),
     UINT64_C(0x400000000000), UINT64_C(0x500000000000), UINT64_C(0x600000000000),
@@ -47,16 +48,16 @@ static struct {
     pthread_rwlock_t lock;
     unsigned char *start;
     size_t granules;
-    size_t atomic_first;     /* granule; no extent or span lies on both sides of its start */
-    struct sp_span **map;    /* one entry per granule; pages of it appear when used */
-    struct extent *extents;  /* sorted by address */
+    size_t atomic_first;    /* granule; no extent or span lies on both sides of its start */
+    struct sp_span **map;   /* one entry per granule; pages of it appear when used */
+    struct extent *extents; /* sorted by address */
     size_t num_extents, max_extents;
-    size_t num_spans;        /* taken and not given back */
-    int file;                /* host pages that other processes map; -1: not made yet */
+    size_t num_spans; /* taken and not given back */
+    int file;         /* host pages that other processes map; -1: not made yet */
 } window = {.lock = PTHREAD_RWLOCK_INITIALIZER, .file = -1};
 
-/* As a hint, not as a demand: a system call that is intercepted (by a sanitizer, say) may refuse or drop
- * an address, and what comes back is checked anyway. */
+/* As a hint, not as a demand: a system call that is intercepted (by a sanitizer, say) may refuse or
+ * drop an address, and what comes back is checked anyway. */
 static void *reserve_at(uintptr_t address, size_t bytes)
 {
     void *start =
@@ -74,8 +75,8 @@ static void *reserve_at(uintptr_t address, size_t bytes)
 static void *reserve_anywhere(size_t bytes)
 {
     size_t slack = bytes + SP_GRANULE_BYTES;
-    unsigned char *raw = mmap(NULL, slack, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                              -1, 0);
+    unsigned char *raw =
+        mmap(NULL, slack, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (raw == MAP_FAILED)
         return NULL;
     size_t head = -(uintptr_t)raw & (SP_GRANULE_BYTES - 1);
@@ -157,8 +158,8 @@ int sp_window_file(void)
     return file;
 }
 
-/* Makes sure that giving back never fails: every span that is taken may become an extent of its own, this
- * one too. */
+/* Makes sure that giving back never fails: every span that is taken may become an extent of its
+ * own, this one too. */
 static int reserve_extent(void)
 {
     size_t needed = window.num_extents + window.num_spans + 1;
@@ -251,8 +252,8 @@ static void drop_content(const struct sp_span *span)
 static void close_pages(struct sp_span *span, size_t bytes)
 {
     /* A fresh mapping drops the pages, their protection and the wish for huge pages in one call. */
-    if (mmap(span->start, bytes, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    if (mmap(span->start, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+             -1, 0) == MAP_FAILED) {
         madvise(span->start, bytes, MADV_DONTNEED);
         mprotect(span->start, bytes, PROT_NONE);
     }

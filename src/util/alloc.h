@@ -1,7 +1,7 @@
 /* Memory for the library's own structures, with a way to let it fail.
  *
- * Every allocation of the library goes through here, so that a test can let the n-th one fail and all
- * after it succeed (SQLite's way): SAMEPAGE_FAIL_ALLOC=n in the environment, read once, counted
+ * Every allocation of the library goes through here, so that a test can let the n-th one fail and
+ * all after it succeed (SQLite's way): SAMEPAGE_FAIL_ALLOC=n in the environment, read once, counted
  * from 1. Mappings and file descriptors that stand for memory count as well, through
  * sp_alloc_may_fail(). Free with free().
  */

@@ -1,8 +1,8 @@
 /* See block.h. A stack of free blocks.
  *
- * Invariant: only one thread takes blocks off at a time (`is_taking`); so the top can change under it only by pushes, and the
- * block below the top stays the one below it: there is no ABA problem. Who finds another thread taking uses malloc, as for a
- * block that is larger.
+ * Invariant: only one thread takes blocks off at a time (`is_taking`); so the top can change under
+ * it only by pushes, and the block below the top stays the one below it: there is no ABA problem.
+ * Who finds another thread taking uses malloc, as for a block that is larger.
  *
  * With AddressSanitizer every block is malloc's own, so that a use after its end is seen.
  */
@@ -49,8 +49,8 @@ static struct block *take(void)
         return NULL;
     /* Acquire: `below` was written before the block was pushed. */
     struct block *top = atomic_load_explicit(&blocks.top, memory_order_acquire);
-    while (top && !atomic_compare_exchange_weak_explicit(&blocks.top, &top, top->below,
-                                                         memory_order_acquire, memory_order_acquire))
+    while (top && !atomic_compare_exchange_weak_explicit(
+                      &blocks.top, &top, top->below, memory_order_acquire, memory_order_acquire))
         continue;
     atomic_flag_clear_explicit(&blocks.is_taking, memory_order_release);
     if (top)

@@ -24,7 +24,8 @@ static inline bool sp_gate_is_open(struct sp_gate *gate)
     return atomic_load_explicit(&gate->state, memory_order_acquire) == SP_GATE_OPEN;
 }
 
-/* The gate's memory may be gone as soon as a waiter sees it open; the wake-up names only its address. */
+/* The gate's memory may be gone as soon as a waiter sees it open; the wake-up names only its
+ * address. */
 static inline void sp_gate_open(struct sp_gate *gate)
 {
     if (atomic_exchange_explicit(&gate->state, SP_GATE_OPEN, memory_order_release) ==

@@ -11,9 +11,10 @@
  * execve is reported through a variable. The two new processes run on stacks of their own and use
  * raw system calls only: no lock, no allocation, no handler of a sanitizer.
  *
- * The middle process also shares the descriptors (CLONE_FILES), so that the descriptor of the program's process, which
- * the kernel makes in the same step as that process (CLONE_PIDFD), is the application's: it can be
- * watched and ended without ever naming a process number that may belong to another by then.
+ * The middle process also shares the descriptors (CLONE_FILES), so that the descriptor of the
+ * program's process, which the kernel makes in the same step as that process (CLONE_PIDFD), is the
+ * application's: it can be watched and ended without ever naming a process number that may belong
+ * to another by then.
  *
  * Invariant: signals are blocked in the calling thread from before the clone until after it, so
  * that no handler of the application runs in a process that shares its memory.
@@ -124,8 +125,8 @@ int sp_spawn_unnoticed(const struct sp_spawn *spawn)
     struct steps steps = {.spawn = spawn, .stack = stacks + STACK_BYTES, .pidfd = -1};
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid_t middle = __clone(be_middle, stacks + 2 * STACK_BYTES,
-                           CLONE_VM | CLONE_VFORK | CLONE_FILES, &steps);
+    pid_t middle =
+        __clone(be_middle, stacks + 2 * STACK_BYTES, CLONE_VM | CLONE_VFORK | CLONE_FILES, &steps);
     int error = middle < 0 ? errno : 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!error) {
@@ -172,8 +173,8 @@ char *sp_spawn_find(const char *variable, const char *name, const void *symbol)
     char *resolved = realpath(library.dli_fname, NULL);
     const char *file = resolved ? resolved : library.dli_fname;
     const char *slash = strrchr(file, '/');
-    char *path = slash ? sp_format("%.*s/%s", (int)(slash - file), file, name)
-                       : sp_format("./%s", name);
+    char *path =
+        slash ? sp_format("%.*s/%s", (int)(slash - file), file, name) : sp_format("./%s", name);
     free(resolved);
     return path;
 }

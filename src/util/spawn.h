@@ -13,8 +13,8 @@ struct sp_spawn {
     char *const *environment; /* NULL-terminated */
     int control;              /* becomes SP_SPAWN_CONTROL_FD */
     bool keeps_output;        /* standard output stays the application's; else it is /dev/null */
-    int *pidfd;               /* may be NULL: gets a descriptor of the new process (close-on-exec), or -1
-                                 where the system knows none */
+    int *pidfd; /* may be NULL: gets a descriptor of the new process (close-on-exec), or -1
+                   where the system knows none */
 };
 
 /* Runs a program with /dev/null as its input, standard error kept, and nothing else open; in a
@@ -22,12 +22,13 @@ struct sp_spawn {
  * loaded: 0, or the negative errno that kept it from it. */
 int sp_spawn_unnoticed(const struct sp_spawn *spawn);
 
-/* The environment for such a program: ours, but for the test of failing allocations, which counts those of this
- * process. To be freed with free(); NULL when out of memory. */
+/* The environment for such a program: ours, but for the test of failing allocations, which counts
+ * those of this process. To be freed with free(); NULL when out of memory. */
 char **sp_spawn_environment(void);
 
-/* The path of a program: what the environment's `variable` says, else `name` in the folder of the library
- * that holds `symbol`. Absolute where it exists. To be freed with free(); NULL when out of memory. */
+/* The path of a program: what the environment's `variable` says, else `name` in the folder of the
+ * library that holds `symbol`. Absolute where it exists. To be freed with free(); NULL when out of
+ * memory. */
 char *sp_spawn_find(const char *variable, const char *name, const void *symbol);
 
 #endif

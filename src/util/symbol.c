@@ -88,14 +88,16 @@ void sp_symbol_act_for(const void *caller)
 
 /* --- Who called ------------------------------------------------------------------------------- */
 
-/* Farther behind its entry a function's code does not lie, where dladdr knows no name of it. The largest of a C library and
- * of the sanitizers' wrappers have some 20 KiB. */
+/* Farther behind its entry a function's code does not lie, where dladdr knows no name of it. The
+ * largest of a C library and of the sanitizers' wrappers have some 20 KiB. */
 #define MAX_FUNCTION_BYTES (64u << 10)
 
-/* So far before its entry a compiler may have put a part of it that it made a function of its own (GCC's -fpartial-inlining). */
+/* So far before its entry a compiler may have put a part of it that it made a function of its own
+ * (GCC's -fpartial-inlining). */
 #define MAX_PART_BYTES (4u << 10)
 
-/* The C library, a wrapper, the loader with its layers, this library: few objects are on the way to the application. */
+/* The C library, a wrapper, the loader with its layers, this library: few objects are on the way to
+ * the application. */
 #define MAX_OBJECTS 8u
 
 /* Below it no code is mapped. */
@@ -119,8 +121,8 @@ static uintptr_t read_pointer(uintptr_t next, const unsigned char *offset)
     return read_own(next + (uintptr_t)(intptr_t)distance, &pointer, sizeof pointer) ? pointer : 0;
 }
 
-/* The function behind an entry of a procedure linkage table (endbr64 and bnd may come before its jump), or `entry` itself
- * where it is none. */
+/* The function behind an entry of a procedure linkage table (endbr64 and bnd may come before its
+ * jump), or `entry` itself where it is none. */
 static uintptr_t through_linkage(uintptr_t entry)
 {
     static const unsigned char endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -138,8 +140,8 @@ static uintptr_t through_linkage(uintptr_t entry)
     return function ? function : entry;
 }
 
-/* Whether what lies before `address` is a call, so that the address may be where one returns to; `*target` is the
- * function that it calls, or 0 where the code does not say. */
+/* Whether what lies before `address` is a call, so that the address may be where one returns to;
+ * `*target` is the function that it calls, or 0 where the code does not say. */
 static bool is_behind_call(uintptr_t address, uintptr_t *target)
 {
     unsigned char bytes[MAX_CALL_BYTES];
@@ -152,7 +154,8 @@ static bool is_behind_call(uintptr_t address, uintptr_t *target)
         *target = through_linkage(address + (uintptr_t)(intptr_t)distance);
         return true;
     }
-    if (bytes[MAX_CALL_BYTES - 6] == 0xff && bytes[MAX_CALL_BYTES - 5] == 0x15) { /* *distance(%rip) */
+    if (bytes[MAX_CALL_BYTES - 6] == 0xff &&
+        bytes[MAX_CALL_BYTES - 5] == 0x15) { /* *distance(%rip) */
         *target = read_pointer(address, &bytes[MAX_CALL_BYTES - 4]);
         return true;
     }
@@ -179,7 +182,8 @@ static bool is_meant(enum sp_symbol_owner owner)
     return owner == SP_SYMBOL_APPLICATION || owner == SP_SYMBOL_KERNEL;
 }
 
-/* Whose call the word of a stack is behind, and of what (0: its code does not say). SP_SYMBOL_NONE: it is no such word. */
+/* Whose call the word of a stack is behind, and of what (0: its code does not say). SP_SYMBOL_NONE:
+ * it is no such word. */
 static enum sp_symbol_owner owner_of_call(uintptr_t word, uintptr_t *target)
 {
     if (word < LOWEST_CODE)
@@ -215,8 +219,9 @@ static bool is_in_function(uintptr_t address, uintptr_t entry)
                             : entry - address < MAX_PART_BYTES;
 }
 
-/* What earlier calls left lies among the words of a stack; so a word counts only if it is behind a call of what is known to
- * have been called after it: of the function that holds the place found last ... */
+/* What earlier calls left lies among the words of a stack; so a word counts only if it is behind a
+ * call of what is known to have been called after it: of the function that holds the place found
+ * last ... */
 static const void *find_caller_of_function(uintptr_t instruction, const uintptr_t *stack,
                                            unsigned num_words)
 {
@@ -233,8 +238,9 @@ static const void *find_caller_of_function(uintptr_t instruction, const uintptr_
     return NULL;
 }
 
-/* ... or of anything in an object found so far, since a function may end by a jump into another, or have parts that lie
- * elsewhere. A call in the application whose code does not say what it calls may be of anything. */
+/* ... or of anything in an object found so far, since a function may end by a jump into another, or
+ * have parts that lie elsewhere. A call in the application whose code does not say what it calls
+ * may be of anything. */
 static const void *find_caller_of_object(uintptr_t instruction, const uintptr_t *stack,
                                          unsigned num_words)
 {

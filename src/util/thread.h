@@ -7,8 +7,8 @@
 #include <signal.h>
 #include <stddef.h>
 
-/* A variable of each thread. Initial-exec: cheap to reach, and LeakSanitizer of GCC 12 cannot find other thread-local
- * memory of a library that was loaded with dlopen. */
+/* A variable of each thread. Initial-exec: cheap to reach, and LeakSanitizer of GCC 12 cannot find
+ * other thread-local memory of a library that was loaded with dlopen. */
 #define SP_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
 
 /* Runs `function(argument)` on a new thread. `stack_bytes` 0: the default stack. 0, or a negative

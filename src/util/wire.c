@@ -1,4 +1,5 @@
-/* See wire.h. The bytes are written one by one, so that the format does not depend on the machine. */
+/* See wire.h. The bytes are written one by one, so that the format does not depend on the machine.
+ */
 #include "util/wire.h"
 
 #include <errno.h>

@@ -1,9 +1,10 @@
 /* Reading and writing flat messages: little-endian integers, and byte strings with their length.
  *
- * The same few functions serve the compiler's protocol, program binaries, the disk cache and, later, whatever
- * a device process sends. A reader never trusts: a value that does not fit what is left makes the
- * reader fail for good, and every later read then gives 0 or NULL, so that a decoder checks once at
- * its end. A writer likewise keeps its first error. Neither is shared between threads.
+ * The same few functions serve the compiler's protocol, program binaries, the disk cache and,
+ * later, whatever a device process sends. A reader never trusts: a value that does not fit what is
+ * left makes the reader fail for good, and every later read then gives 0 or NULL, so that a decoder
+ * checks once at its end. A writer likewise keeps its first error. Neither is shared between
+ * threads.
  */
 #ifndef SP_UTIL_WIRE_H
 #define SP_UTIL_WIRE_H
@@ -16,7 +17,7 @@ struct sp_wire_writer {
     unsigned char *bytes; /* owned */
     size_t size;          /* bytes written */
     size_t capacity;
-    int error;            /* 0, or -ENOMEM: then bytes are incomplete */
+    int error; /* 0, or -ENOMEM: then bytes are incomplete */
 };
 
 void sp_wire_writer_init(struct sp_wire_writer *writer);

@@ -1,5 +1,5 @@
-/* What tests of memory that runs out share: the program runs itself with SAMEPAGE_FAIL_ALLOC=1, 2, ... until a
- * run needs fewer allocations than that, which it tells by succeeding in all calls. */
+/* What tests of memory that runs out share: the program runs itself with SAMEPAGE_FAIL_ALLOC=1, 2,
+ * ... until a run needs fewer allocations than that, which it tells by succeeding in all calls. */
 #ifndef CHECK_NO_MEMORY_H
 #define CHECK_NO_MEMORY_H
 

@@ -1,5 +1,6 @@
-/* Tests of what moved: a scenario runs in a process of its own with SAMEPAGE_TRACE set, and its trace is read
- * afterwards. Markers divide it into phases: check_trace_phase in the scenario starts the next one. */
+/* Tests of what moved: a scenario runs in a process of its own with SAMEPAGE_TRACE set, and its
+ * trace is read afterwards. Markers divide it into phases: check_trace_phase in the scenario starts
+ * the next one. */
 #ifndef CHECK_TRACE_H
 #define CHECK_TRACE_H
 
@@ -47,8 +48,8 @@ static void check_trace_line(struct check_trace *trace, const char *line)
     REQUIRE(trace->phases <= CHECK_TRACE_PHASES);
 }
 
-/* Runs `scenario` in a child, before this process has used OpenCL, with one more variable of the environment ("NAME=VALUE"; or NULL), and
- * reads its trace. */
+/* Runs `scenario` in a child, before this process has used OpenCL, with one more variable of the
+ * environment ("NAME=VALUE"; or NULL), and reads its trace. */
 static struct check_trace check_trace_run(void (*scenario)(void), char *variable)
 {
     struct check_trace trace = {.phases = 1};

@@ -1,6 +1,7 @@
-/* A kernel that crashes ends its device's process and nothing else: its event tells of an error, waiting
- * returns, the other devices go on, what another agent had a copy of is intact, and the device takes new work. The
- * context's error callback is told of it, and of each range that only the dead device had. */
+/* A kernel that crashes ends its device's process and nothing else: its event tells of an error,
+ * waiting returns, the other devices go on, what another agent had a copy of is intact, and the
+ * device takes new work. The context's error callback is told of it, and of each range that only
+ * the dead device had. */
 #include <pthread.h>
 
 #include "check_devices.h"
@@ -111,8 +112,8 @@ int main(void)
     }
     CHECK(heard.losses == 0); /* the host had a copy each time */
 
-    /* The first half of `q` is on device 1 alone, the second half on the host. It is larger than `p`, so it does not lie
-     * beside that at home, where nothing can be lost. */
+    /* The first half of `q` is on device 1 alone, the second half on the host. It is larger than
+     * `p`, so it does not lie beside that at home, where nothing can be lost. */
     enum { HALF = COUNT * 4 };
     cl_uchar *q = clSVMAlloc(context, CL_MEM_READ_WRITE, 2 * HALF, 0);
     REQUIRE(q);
@@ -129,8 +130,8 @@ int main(void)
     clFinish(queues[1]);
     wait_for_losses(1);
     CHECK(heard.losses == 1 && heard.deaths == 4);
-    snprintf(expected, sizeof expected, "Bytes 0 to %d of the region at %p (%d bytes)",
-             HALF - 1, (void *)q, 2 * HALF);
+    snprintf(expected, sizeof expected, "Bytes 0 to %d of the region at %p (%d bytes)", HALF - 1,
+             (void *)q, 2 * HALF);
     CHECK(strstr(heard.loss, expected) == heard.loss);
     clSVMFree(context, q);
 

@@ -1,5 +1,5 @@
-/* Device processes that are killed before their devices were given any work: the context hears of it, and the devices
- * take work afterwards, with data of every kind. */
+/* Device processes that are killed before their devices were given any work: the context hears of
+ * it, and the devices take work afterwards, with data of every kind. */
 #include <ctype.h>
 #include <dirent.h>
 #include <pthread.h>
@@ -52,8 +52,9 @@ static size_t read_file(const char *pid, const char *name, char *text, size_t si
     return length;
 }
 
-/* Kills the device processes that have this test's mark in their environment until `count` have been: they are started
- * beside this, and one that is killed takes its time to end, and comes again. */
+/* Kills the device processes that have this test's mark in their environment until `count` have
+ * been: they are started beside this, and one that is killed takes its time to end, and comes
+ * again. */
 static void kill_processes(const char *mark, int count)
 {
     static char text[1 << 16];
@@ -83,7 +84,8 @@ static void kill_processes(const char *mark, int count)
     closedir(folder);
 }
 
-static void use(cl_context context, cl_command_queue queue, cl_kernel kernel, cl_svm_mem_flags flags)
+static void use(cl_context context, cl_command_queue queue, cl_kernel kernel,
+                cl_svm_mem_flags flags)
 {
     size_t count = COUNT;
     cl_uint five = 5, wrong = 0;
@@ -91,7 +93,8 @@ static void use(cl_context context, cl_command_queue queue, cl_kernel kernel, cl
     REQUIRE(p);
     CHECK_CL(clEnqueueSVMMemFill(queue, p, &five, 4, COUNT * 4, 0, NULL, NULL), CL_SUCCESS);
     CHECK_CL(clSetKernelArgSVMPointer(kernel, 0, p), CL_SUCCESS);
-    CHECK_CL(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &count, NULL, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &count, NULL, 0, NULL, NULL),
+             CL_SUCCESS);
     CHECK_CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, p, COUNT * 4, 0, NULL, NULL), CL_SUCCESS);
     for (int i = 0; i < COUNT; i++)
         wrong += p[i] != 6;

@@ -1,6 +1,6 @@
-/* What moves between devices, as the trace tells it: data that is only read moves once to each, also through
- * pointers; data that goes to and fro gets a home that all see, until the pattern ends; what a command reads comes
- * while it waits, unless somebody is going to change it. */
+/* What moves between devices, as the trace tells it: data that is only read moves once to each,
+ * also through pointers; data that goes to and fro gets a home that all see, until the pattern
+ * ends; what a command reads comes while it waits, unless somebody is going to change it. */
 #include "check_devices.h"
 #include "check_trace.h"
 
@@ -89,7 +89,8 @@ static void expect(const cl_uint *p, cl_uint value)
     CHECK_CL(clFinish(queues[0]), CL_SUCCESS);
 }
 
-/* --- A list that is only read ----------------------------------------------------------------------- */
+/* --- A list that is only read
+ * ----------------------------------------------------------------------- */
 
 enum { NODES = 1000 };
 
@@ -133,7 +134,8 @@ static void a_list_that_is_only_read_moves_once(void)
     CHECK(trace.phase[1].moved == 0);
 }
 
-/* --- To and fro ------------------------------------------------------------------------------------- */
+/* --- To and fro
+ * ------------------------------------------------------------------------------------- */
 
 enum { ROUNDS = 10, STEADY = 40 };
 
@@ -190,7 +192,8 @@ static void fixed_paths_copy_each_time(void)
     CHECK(trace.phase[1].moved == (2 * ROUNDS + 1) * BYTES);
 }
 
-/* --- Reading ahead ---------------------------------------------------------------------------------- */
+/* --- Reading ahead
+ * ---------------------------------------------------------------------------------- */
 
 static cl_event new_gate(void)
 {
@@ -277,7 +280,7 @@ static void what_a_command_reads_comes_while_it_waits(void)
     struct check_trace trace = check_trace_run(commands_wait_for_gates, NULL);
     REQUIRE(trace.phases == 5);
     CHECK(trace.phase[0].prefetched == BYTES + 4); /* and where the result goes */
-    CHECK(trace.phase[0].moved == BYTES + 3 * 4); /* to device 2, and the results */
+    CHECK(trace.phase[0].moved == BYTES + 3 * 4);  /* to device 2, and the results */
     CHECK(trace.phase[1].prefetched + trace.phase[2].prefetched < BYTES);
     CHECK(trace.phase[3].prefetched < BYTES);
 }

@@ -1,6 +1,6 @@
-/* Streams of commands in one queue, with nobody waiting in between: each sees what those in front of it did,
- * whether they read, changed or overwrote it, in part or as a whole, on the same device or the host, and also
- * where all of it does not fit the device at once. */
+/* Streams of commands in one queue, with nobody waiting in between: each sees what those in front
+ * of it did, whether they read, changed or overwrote it, in part or as a whole, on the same device
+ * or the host, and also where all of it does not fit the device at once. */
 #include "check_devices.h"
 
 enum { COUNT = 4096, BYTES = COUNT * 4 };
@@ -11,7 +11,8 @@ static const char source[] =
     "    to[get_global_id(0)] = from[get_global_id(0)];\n"
     "}\n"
     "kernel void wait_for_flag(global atomic_uint *flag, global uint *p) {\n"
-    "    while (!atomic_load_explicit(flag, memory_order_acquire, memory_scope_all_svm_devices)) {}\n"
+    "    while (!atomic_load_explicit(flag, memory_order_acquire, memory_scope_all_svm_devices)) "
+    "{}\n"
     "    p[0] = 42;\n"
     "}\n";
 
@@ -70,7 +71,8 @@ static void random_streams_agree_with_a_model(void)
     for (int s = 0; s < STREAMS; s++) {
         int device = (int)((unsigned)rand_r(&seed) % 3);
         for (int step = 0; step < STEPS; step++) {
-            int r = rand_r(&seed) % REGIONS, other = (r + 1 + rand_r(&seed) % (REGIONS - 1)) % REGIONS;
+            int r = rand_r(&seed) % REGIONS,
+                other = (r + 1 + rand_r(&seed) % (REGIONS - 1)) % REGIONS;
             size_t first = (unsigned)rand_r(&seed) % COUNT;
             size_t count = 1 + (unsigned)rand_r(&seed) % (COUNT - first);
             cl_uint value = (cl_uint)(s * STEPS + step);
@@ -126,8 +128,8 @@ static void random_streams_agree_with_a_model(void)
         clSVMFree(context, p[r]);
 }
 
-/* 4 regions of 6 MiB on devices of 16 MiB: at most two fit, and the third command of the stream must wait for
- * the first to leave room. */
+/* 4 regions of 6 MiB on devices of 16 MiB: at most two fit, and the third command of the stream
+ * must wait for the first to leave room. */
 static void a_stream_over_more_than_fits(void)
 {
     enum { REGIONS = 4, WORDS = 6 << 18, ROUNDS = 6 };
@@ -171,9 +173,9 @@ static void what_never_fits_is_an_error(void)
     CHECK_CL(clEnqueueNDRangeKernel(queues[1], copy, 1, NULL, &count, NULL, 0, NULL, &copied),
              CL_SUCCESS);
     clFinish(queues[1]);
-    CHECK_CL(clGetEventInfo(copied, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
-                            NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clGetEventInfo(copied, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL),
+        CL_SUCCESS);
     CHECK_CL(status, CL_MEM_OBJECT_ALLOCATION_FAILURE);
     clReleaseEvent(copied);
     enqueue_add(1, from, 1, 4);
@@ -211,8 +213,8 @@ static cl_int status_of(cl_event event)
     return status;
 }
 
-/* In an in-order queue, the end of one command says that all before it have ended: also of one that could not
- * even begin, because what it waited for failed. */
+/* In an in-order queue, the end of one command says that all before it have ended: also of one that
+ * could not even begin, because what it waited for failed. */
 static void what_failed_ends_behind_what_is_before_it(void)
 {
     cl_int error;
@@ -246,12 +248,13 @@ static void what_failed_ends_behind_what_is_before_it(void)
     clSVMFree(context, p);
 }
 
-/* Thousands of commands that wait for room, each of which leaves room for the next when it ends: no recursion. */
+/* Thousands of commands that wait for room, each of which leaves room for the next when it ends: no
+ * recursion. */
 static void a_long_line_waits_for_room(void)
 {
     enum { LINE = 30000, LARGE = 12 << 20 };
-    static const cl_queue_properties out_of_order[] = {
-        CL_QUEUE_PROPERTIES, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0};
+    static const cl_queue_properties out_of_order[] = {CL_QUEUE_PROPERTIES,
+                                                       CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0};
     cl_int error;
     cl_device_id device;
     CHECK_CL(clGetCommandQueueInfo(queues[1], CL_QUEUE_DEVICE, sizeof device, &device, NULL),

@@ -1,8 +1,8 @@
-/* A property: whatever is done to shared memory, through any view of it, on any device or the host, every byte
- * reads as the one written last. Random regions of all sizes and alignments, seen as SVM, as buffers, as buffers
- * over SVM and as sub-buffers that overlap; random commands on random ranges of them in random queues; a plain
- * array per region as the oracle. With a number as its argument it takes that as the seed; without, it takes a fixed one
- * and prints it. */
+/* A property: whatever is done to shared memory, through any view of it, on any device or the host,
+ * every byte reads as the one written last. Random regions of all sizes and alignments, seen as
+ * SVM, as buffers, as buffers over SVM and as sub-buffers that overlap; random commands on random
+ * ranges of them in random queues; a plain array per region as the oracle. With a number as its
+ * argument it takes that as the seed; without, it takes a fixed one and prints it. */
 #include "check.h"
 
 enum { REGIONS = 10, VIEWS = 4, STEPS = 900, MAX_QUEUES = 8 };
@@ -50,7 +50,8 @@ static void set_up(void)
     cl_device_id devices[MAX_QUEUES];
     cl_uint count = 0, bits = 0;
     cl_int error;
-    REQUIRE_CL(clGetDeviceIDs(check_platform(), CL_DEVICE_TYPE_ALL, MAX_QUEUES / 2, devices, &count));
+    REQUIRE_CL(
+        clGetDeviceIDs(check_platform(), CL_DEVICE_TYPE_ALL, MAX_QUEUES / 2, devices, &count));
     REQUIRE(count == 3);
     context = clCreateContext(NULL, count, devices, NULL, NULL, &error);
     REQUIRE_CL(error);
@@ -62,8 +63,8 @@ static void set_up(void)
                 context, devices[i], k ? out_of_order : NULL, &error);
             REQUIRE_CL(error);
         }
-        REQUIRE_CL(clGetDeviceInfo(devices[i], CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits,
-                                   NULL));
+        REQUIRE_CL(
+            clGetDeviceInfo(devices[i], CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL));
         origin_align = bits / 8 > origin_align ? bits / 8 : origin_align;
     }
     const char *text = source;
@@ -99,20 +100,22 @@ static void create_region(int i)
         cl_uint alignment = random_below(2) ? 0 : 1u << random_below(8);
         r->svm = clSVMAlloc(context, CL_MEM_READ_WRITE, r->bytes, alignment);
         REQUIRE(r->svm);
-        add_view(r, clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, r->bytes,
-                                   r->svm, &error),
+        add_view(r,
+                 clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, r->bytes, r->svm,
+                                &error),
                  0, r->bytes);
     } else {
         r->svm = NULL;
-        add_view(r, clCreateBuffer(context, CL_MEM_READ_WRITE, r->bytes, NULL, &error), 0, r->bytes);
+        add_view(r, clCreateBuffer(context, CL_MEM_READ_WRITE, r->bytes, NULL, &error), 0,
+                 r->bytes);
     }
     REQUIRE_CL(error);
     while (r->num_views < VIEWS && r->bytes > 2 * origin_align) {
         cl_buffer_region part;
         part.origin = random_below(r->bytes / 2 / origin_align) * origin_align;
         part.size = 1 + random_below(r->bytes - part.origin);
-        cl_mem view = clCreateSubBuffer(r->views[0], CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
-                                        &part, &error);
+        cl_mem view = clCreateSubBuffer(r->views[0], CL_MEM_READ_WRITE,
+                                        CL_BUFFER_CREATE_TYPE_REGION, &part, &error);
         REQUIRE_CL(error);
         add_view(r, view, part.origin, part.size);
     }
@@ -179,9 +182,9 @@ static void copy_somewhere(struct region *from, struct region *to)
     size_t count = n < m ? n : m;
     cl_ulong from_first = a - from->first[v], to_first = b - to->first[w];
     if (from->svm && to->svm && random_below(3) == 0) {
-        CHECK_CL(clEnqueueSVMMemcpy(queue, CL_TRUE, to->svm + b, from->svm + a, count, 0, NULL,
-                                    NULL),
-                 CL_SUCCESS);
+        CHECK_CL(
+            clEnqueueSVMMemcpy(queue, CL_TRUE, to->svm + b, from->svm + a, count, 0, NULL, NULL),
+            CL_SUCCESS);
     } else if (random_below(2)) {
         CHECK_CL(clEnqueueCopyBuffer(queue, from->views[v], to->views[w], from_first, to_first,
                                      count, 0, NULL, NULL),
@@ -221,8 +224,8 @@ static void write_somewhere(struct region *r, unsigned char value)
     REQUIRE(data);
     for (size_t i = 0; i < count; i++)
         data[i] = (unsigned char)(value + i);
-    CHECK_CL(clEnqueueWriteBuffer(any_queue(), r->views[v], CL_TRUE, first - r->first[v], count, data,
-                                  0, NULL, NULL),
+    CHECK_CL(clEnqueueWriteBuffer(any_queue(), r->views[v], CL_TRUE, first - r->first[v], count,
+                                  data, 0, NULL, NULL),
              CL_SUCCESS);
     memcpy(r->oracle + first, data, count);
     free(data);
@@ -234,14 +237,15 @@ static void check_somewhere(struct region *r)
     int v = any_range(r, &first, &count);
     unsigned char *data = malloc(count);
     REQUIRE(data);
-    CHECK_CL(clEnqueueReadBuffer(any_queue(), r->views[v], CL_TRUE, first - r->first[v], count, data,
-                                 0, NULL, NULL),
+    CHECK_CL(clEnqueueReadBuffer(any_queue(), r->views[v], CL_TRUE, first - r->first[v], count,
+                                 data, 0, NULL, NULL),
              CL_SUCCESS);
     CHECK(memcmp(data, r->oracle + first, count) == 0);
     free(data);
 }
 
-/* Maps a range, checks it where its content is defined, and writes a few bytes of it where it may. */
+/* Maps a range, checks it where its content is defined, and writes a few bytes of it where it may.
+ */
 static void map_somewhere(struct region *r, unsigned char value)
 {
     static const cl_map_flags all_flags[] = {CL_MAP_READ, CL_MAP_WRITE, CL_MAP_READ | CL_MAP_WRITE,

@@ -1,6 +1,6 @@
-/* Several devices with memory of their own in one context, sharing pointers: whatever one of them, or the host, wrote, all
- * others read, in SVM, buffers, sub-buffers and buffers over host memory. The devices are virtual ones,
- * whose memory really is separate: a copy that is not made shows. */
+/* Several devices with memory of their own in one context, sharing pointers: whatever one of them,
+ * or the host, wrote, all others read, in SVM, buffers, sub-buffers and buffers over host memory.
+ * The devices are virtual ones, whose memory really is separate: a copy that is not made shows. */
 #include "check_devices.h"
 
 enum { NUM_DEVICES = 3, AGENTS = NUM_DEVICES + 1 };
@@ -57,22 +57,22 @@ static cl_uint wrong_for(int agent, const cl_uint *p, size_t count, cl_uint valu
     cl_uint wrong = 0;
     cl_int error;
     if (agent == 0) {
-        REQUIRE_CL(clEnqueueSVMMap(queues[0], CL_TRUE, CL_MAP_READ, (void *)p, count * 4, 0, NULL,
-                                   NULL));
+        REQUIRE_CL(
+            clEnqueueSVMMap(queues[0], CL_TRUE, CL_MAP_READ, (void *)p, count * 4, 0, NULL, NULL));
         for (size_t i = 0; i < count; i++)
             wrong += p[i] != value + i;
         REQUIRE_CL(clEnqueueSVMUnmap(queues[0], (void *)p, 0, NULL, NULL));
         return wrong;
     }
-    cl_mem counter = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
-                                    sizeof wrong, &wrong, &error);
+    cl_mem counter = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof wrong,
+                                    &wrong, &error);
     REQUIRE_CL(error);
     REQUIRE_CL(clSetKernelArgSVMPointer(check_kernel, 0, p));
     REQUIRE_CL(clSetKernelArg(check_kernel, 1, sizeof value, &value));
     REQUIRE_CL(clSetKernelArg(check_kernel, 2, sizeof counter, &counter));
     launch(queues[agent - 1], check_kernel, count);
-    REQUIRE_CL(clEnqueueReadBuffer(queues[0], counter, CL_TRUE, 0, sizeof wrong, &wrong, 0, NULL,
-                                   NULL));
+    REQUIRE_CL(
+        clEnqueueReadBuffer(queues[0], counter, CL_TRUE, 0, sizeof wrong, &wrong, 0, NULL, NULL));
     clReleaseMemObject(counter);
     return wrong;
 }
@@ -128,7 +128,8 @@ static void a_random_mix_agrees(void)
 static void fine_grain_needs_no_map(void)
 {
     enum { COUNT = 5000 };
-    cl_uint *p = clSVMAlloc(context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, COUNT * 4, 0);
+    cl_uint *p =
+        clSVMAlloc(context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, COUNT * 4, 0);
     REQUIRE(p);
     for (cl_uint i = 0; i < COUNT; i++)
         p[i] = i;
@@ -141,7 +142,8 @@ static void fine_grain_needs_no_map(void)
     clSVMFree(context, p);
 }
 
-/* A buffer, its halves as sub-buffers, and the same bytes read and written by commands of every queue. */
+/* A buffer, its halves as sub-buffers, and the same bytes read and written by commands of every
+ * queue. */
 static void buffers_and_their_parts_agree(void)
 {
     enum { COUNT = 4096 };
@@ -155,8 +157,8 @@ static void buffers_and_their_parts_agree(void)
         REQUIRE_CL(clEnqueueFillBuffer(queues[d], whole, &zero, 4, 0, sizeof host, 0, NULL, NULL));
         REQUIRE_CL(clFinish(queues[d]));
         for (int h = 0; h < 2; h++) {
-            cl_mem part = clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &halves[h],
-                                            &error);
+            cl_mem part =
+                clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &halves[h], &error);
             REQUIRE_CL(error);
             REQUIRE_CL(clSetKernelArg(add_kernel, 0, sizeof part, &part));
             REQUIRE_CL(clSetKernelArg(add_kernel, 1, sizeof one, &one));
@@ -180,8 +182,8 @@ static void a_buffer_over_host_memory_is_current_when_mapped(void)
     cl_int error;
     for (cl_uint i = 0; i < COUNT; i++)
         host[i] = i;
-    cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, sizeof host,
-                                   host, &error);
+    cl_mem buffer =
+        clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, sizeof host, host, &error);
     REQUIRE_CL(error);
     for (cl_uint d = 0; d < NUM_DEVICES; d++) {
         REQUIRE_CL(clSetKernelArg(add_kernel, 0, sizeof buffer, &buffer));

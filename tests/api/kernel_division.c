@@ -1,5 +1,5 @@
-/* Integer division by zero, and of the lowest number by -1: the result is undefined in OpenCL C, but the kernel goes on and
- * all other results are right, in every type and width. */
+/* Integer division by zero, and of the lowest number by -1: the result is undefined in OpenCL C,
+ * but the kernel goes on and all other results are right, in every type and width. */
 #include "check.h"
 
 static const char source[] =
@@ -8,7 +8,8 @@ static const char source[] =
     "        size_t i = get_global_id(0); q[i] = a[i] / b[i]; r[i] = a[i] % b[i]; } \\\n"
     "    kernel void div_##V(global const T *a, global const T *b, global T *q, global T *r) { \\\n"
     "        size_t i = get_global_id(0); \\\n"
-    "        vstore4(vload4(i, a) / vload4(i, b), i, q); vstore4(vload4(i, a) % vload4(i, b), i, r); }\n"
+    "        vstore4(vload4(i, a) / vload4(i, b), i, q); vstore4(vload4(i, a) % vload4(i, b), i, "
+    "r); }\n"
     "OPS(char, char4) OPS(short, short4) OPS(int, int4) OPS(long, long4)\n"
     "OPS(uchar, uchar4) OPS(ushort, ushort4) OPS(uint, uint4) OPS(ulong, ulong4)\n";
 

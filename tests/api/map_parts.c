@@ -1,6 +1,7 @@
-/* The host has a part of a buffer or an SVM allocation mapped for writing while commands use another part of it: what each wrote is there
- * afterwards, whatever moved in between. Sizes that are watched and that are not; reading and changing kernels, on
- * a device and on the CPU; a migration; a kernel that is still running at the unmap. */
+/* The host has a part of a buffer or an SVM allocation mapped for writing while commands use
+ * another part of it: what each wrote is there afterwards, whatever moved in between. Sizes that
+ * are watched and that are not; reading and changing kernels, on a device and on the CPU; a
+ * migration; a kernel that is still running at the unmap. */
 #include "check_devices.h"
 
 enum { DEVICES = 3, SIZES = 3, BEFORE = 1, MAPPED = 7, ADDED = 2, PARTS = 3 };
@@ -14,9 +15,11 @@ static const char source[] =
     "    for (uint i = 0; i < n; i++) s += p[i];\n"
     "    *sum = s;\n"
     "}\n"
-    "kernel void count_wrong(global const uint *p, uint n, global atomic_uint *wrong, uint first, uint second) {\n"
+    "kernel void count_wrong(global const uint *p, uint n, global atomic_uint *wrong, uint first, "
+    "uint second) {\n"
     "    uint s = 0;\n"
-    "    for (uint i = get_global_id(0); i < 2 * n; i += get_global_size(0)) s += p[i] != (i < n ? first : second);\n"
+    "    for (uint i = get_global_id(0); i < 2 * n; i += get_global_size(0)) s += p[i] != (i < n ? "
+    "first : second);\n"
     "    atomic_fetch_add_explicit(wrong, s, memory_order_relaxed, memory_scope_device);\n"
     "}\n"
     "kernel void add_late(global uint *p, uint n, global atomic_uint *flag) {\n"
@@ -26,8 +29,8 @@ static const char source[] =
     "}\n";
 
 enum between { READ, ADD, ADD_ON_CPU, ADD_THEN_CPU, MIGRATE, ADD_LATE, BETWEENS };
-static const char *const between_names[] = {"read",    "add",     "add on the CPU", "add, then on the CPU",
-                                            "migrate", "add late"};
+static const char *const between_names[] = {
+    "read", "add", "add on the CPU", "add, then on the CPU", "migrate", "add late"};
 static const cl_map_flags map_flags[] = {CL_MAP_WRITE, CL_MAP_READ | CL_MAP_WRITE,
                                          CL_MAP_WRITE_INVALIDATE_REGION};
 
@@ -96,7 +99,8 @@ static cl_uint *map(const struct object *object, cl_map_flags flags, size_t firs
 static void unmap(const struct object *object, cl_uint *mapped)
 {
     if (object->buffer)
-        CHECK_CL(clEnqueueUnmapMemObject(queues[0], object->buffer, mapped, 0, NULL, NULL), CL_SUCCESS);
+        CHECK_CL(clEnqueueUnmapMemObject(queues[0], object->buffer, mapped, 0, NULL, NULL),
+                 CL_SUCCESS);
     else
         CHECK_CL(clEnqueueSVMUnmap(queues[0], mapped, 0, NULL, NULL), CL_SUCCESS);
     CHECK_CL(clFinish(queues[0]), CL_SUCCESS);
@@ -106,9 +110,11 @@ static void migrate(const struct object *object)
 {
     const void *pointer = object->svm;
     if (object->buffer)
-        CHECK_CL(clEnqueueMigrateMemObjects(queues[1], 1, &object->buffer, 0, 0, NULL, NULL), CL_SUCCESS);
+        CHECK_CL(clEnqueueMigrateMemObjects(queues[1], 1, &object->buffer, 0, 0, NULL, NULL),
+                 CL_SUCCESS);
     else
-        CHECK_CL(clEnqueueSVMMigrateMem(queues[1], 1, &pointer, NULL, 0, 0, NULL, NULL), CL_SUCCESS);
+        CHECK_CL(clEnqueueSVMMigrateMem(queues[1], 1, &pointer, NULL, 0, 0, NULL, NULL),
+                 CL_SUCCESS);
 }
 
 /* The host writes the nth of `PARTS` parts of what it has mapped. */
@@ -155,8 +161,9 @@ static void fill(const struct object *object, cl_uint value)
 {
     cl_command_queue queue = queues[2];
     if (object->buffer)
-        CHECK_CL(clEnqueueFillBuffer(queue, object->buffer, &value, 4, 0, object->bytes, 0, NULL, NULL),
-                 CL_SUCCESS);
+        CHECK_CL(
+            clEnqueueFillBuffer(queue, object->buffer, &value, 4, 0, object->bytes, 0, NULL, NULL),
+            CL_SUCCESS);
     else
         CHECK_CL(clEnqueueSVMMemFill(queue, object->svm, &value, 4, object->bytes, 0, NULL, NULL),
                  CL_SUCCESS);
@@ -174,7 +181,8 @@ static size_t count_on_host(const struct object *object, cl_uint first, cl_uint 
 }
 
 /* A kernel, since a copy to the host reads whoever has it. */
-static size_t count_on_device(const struct object *object, int device, cl_uint first, cl_uint second)
+static size_t count_on_device(const struct object *object, int device, cl_uint first,
+                              cl_uint second)
 {
     size_t items = 64;
     cl_uint wrong = 0;
@@ -183,13 +191,16 @@ static size_t count_on_device(const struct object *object, int device, cl_uint f
     CHECK_CL(clSetKernelArgSVMPointer(kernel, 2, sum), CL_SUCCESS);
     CHECK_CL(clSetKernelArg(kernel, 3, sizeof first, &first), CL_SUCCESS);
     CHECK_CL(clSetKernelArg(kernel, 4, sizeof second, &second), CL_SUCCESS);
-    CHECK_CL(clEnqueueNDRangeKernel(queues[device], kernel, 1, NULL, &items, NULL, 0, NULL, NULL), CL_SUCCESS);
-    CHECK_CL(clEnqueueSVMMemcpy(queues[device], CL_TRUE, &wrong, sum, 4, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clEnqueueNDRangeKernel(queues[device], kernel, 1, NULL, &items, NULL, 0, NULL, NULL),
+             CL_SUCCESS);
+    CHECK_CL(clEnqueueSVMMemcpy(queues[device], CL_TRUE, &wrong, sum, 4, 0, NULL, NULL),
+             CL_SUCCESS);
     CHECK_CL(clReleaseKernel(kernel), CL_SUCCESS);
     return wrong;
 }
 
-static void try_one(const struct object *object, cl_map_flags flags, enum between between, int reader)
+static void try_one(const struct object *object, cl_map_flags flags, enum between between,
+                    int reader)
 {
     fill(object, BEFORE);
     cl_uint *mapped = map(object, flags, object->bytes / 2);

@@ -1,5 +1,6 @@
-/* Mapping for writing what a device wrote takes its pages into the host's page table at once, since the kernel takes
- * watched pages one by one later; mapping what nobody has written takes no memory. */
+/* Mapping for writing what a device wrote takes its pages into the host's page table at once, since
+ * the kernel takes watched pages one by one later; mapping what nobody has written takes no memory.
+ */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
-/* The death of a device in whose memory part of a pooled region lies: that part is lost and told of, the rest stays, and the
- * region is whole again for everybody. A kernel of another device that writes there meanwhile touches nothing that is not there,
- * and ends with an error; one that dies while it writes to another's memory leaves what the host had a copy of. */
+/* The death of a device in whose memory part of a pooled region lies: that part is lost and told
+ * of, the rest stays, and the region is whole again for everybody. A kernel of another device that
+ * writes there meanwhile touches nothing that is not there, and ends with an error; one that dies
+ * while it writes to another's memory leaves what the host had a copy of. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -11,7 +12,8 @@ enum { MIB = 1 << 20, COUNT = 24 * MIB, BYTES = COUNT * 4, HALF = COUNT / 2, AGE
 
 static const char source[] =
     "kernel void crash(global uint *p) { *(global volatile uint *)8 = p[0]; }\n"
-    "kernel void fill(global uint *p, uint seed) { p[get_global_id(0)] = get_global_id(0) + seed; }\n"
+    "kernel void fill(global uint *p, uint seed) { p[get_global_id(0)] = get_global_id(0) + seed; "
+    "}\n"
     "kernel void check(global const uint *p, ulong first, uint seed, global uint *wrong) {\n"
     "    size_t i = first + get_global_id(0);\n"
     "    if (p[i] != i + seed) atomic_inc(wrong);\n"
@@ -19,13 +21,15 @@ static const char source[] =
     /* Works when it is let, and says that it has begun. */
     "kernel void wait_and_write(global uint *p, ulong n, volatile global atomic_int *turn) {\n"
     "    atomic_store_explicit(turn, 1, memory_order_release, memory_scope_all_svm_devices);\n"
-    "    while (atomic_load_explicit(turn, memory_order_acquire, memory_scope_all_svm_devices) != 2);\n"
+    "    while (atomic_load_explicit(turn, memory_order_acquire, memory_scope_all_svm_devices) != "
+    "2);\n"
     "    for (ulong i = 0; i < n; i++) p[i] = 99;\n"
     "}\n"
     "kernel void wait_and_sum(global const uint *p, ulong n, volatile global atomic_int *turn,\n"
     "                         global ulong *sum) {\n"
     "    atomic_store_explicit(turn, 1, memory_order_release, memory_scope_all_svm_devices);\n"
-    "    while (atomic_load_explicit(turn, memory_order_acquire, memory_scope_all_svm_devices) != 2);\n"
+    "    while (atomic_load_explicit(turn, memory_order_acquire, memory_scope_all_svm_devices) != "
+    "2);\n"
     "    ulong s = 0;\n"
     "    for (ulong i = 0; i < n; i++) s += p[i];\n"
     "    *sum = s;\n"
@@ -142,7 +146,8 @@ static void test_half(int device, cl_uint seed)
     CHECK(wrong_on(3 - device, is_first ? HALF : 0, HALF, seed) == 0);
     CHECK(wrong_on(device, is_first ? HALF : 0, HALF, seed) == 0);
     fill(3 - device, seed + 1);
-    CHECK(wrong_on(device, 0, COUNT, seed + 1) == 0 && wrong_on(3 - device, 0, COUNT, seed + 1) == 0);
+    CHECK(wrong_on(device, 0, COUNT, seed + 1) == 0 &&
+          wrong_on(3 - device, 0, COUNT, seed + 1) == 0);
     CHECK(heard.losses == losses + 1);
 }
 

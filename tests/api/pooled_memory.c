@@ -1,6 +1,6 @@
-/* A region that is larger than each device's memory, in the memory of two devices at one address: each reads and writes all
- * of it, both at once different parts of it, the host maps small pieces, and other regions take its room. What
- * the devices cannot hold together is refused. */
+/* A region that is larger than each device's memory, in the memory of two devices at one address:
+ * each reads and writes all of it, both at once different parts of it, the host maps small pieces,
+ * and other regions take its room. What the devices cannot hold together is refused. */
 #include "check_devices.h"
 
 enum { MIB = 1 << 20, COUNT = 25 * MIB + 1000, BYTES = COUNT * 4, AGENTS = 3 };
@@ -30,7 +30,8 @@ static cl_uint value_at(size_t i, cl_uint seed)
     return (cl_uint)i * 2654435761u + seed;
 }
 
-static void launch(int agent, cl_kernel kernel, cl_uint *p, size_t first, size_t count, cl_uint value)
+static void launch(int agent, cl_kernel kernel, cl_uint *p, size_t first, size_t count,
+                   cl_uint value)
 {
     cl_ulong from = first;
     REQUIRE_CL(clSetKernelArgSVMPointer(kernel, 0, p));
@@ -128,12 +129,12 @@ static void test_copies_and_fills(cl_uint *p)
     fill(1, small, 0, 2 * MIB, 77);
     finish_all();
     /* Over the border between two homes. */
-    REQUIRE_CL(clEnqueueSVMMemcpy(queues[1], CL_TRUE, p + COUNT / 2 - MIB, small, 8 * MIB, 0, NULL,
-                                  NULL));
+    REQUIRE_CL(
+        clEnqueueSVMMemcpy(queues[1], CL_TRUE, p + COUNT / 2 - MIB, small, 8 * MIB, 0, NULL, NULL));
     launch(2, add_kernel, small, 0, 2 * MIB, 1);
     finish_all();
-    REQUIRE_CL(clEnqueueSVMMemcpy(queues[2], CL_TRUE, small, p + COUNT / 2 - MIB, 8 * MIB, 0, NULL,
-                                  NULL));
+    REQUIRE_CL(
+        clEnqueueSVMMemcpy(queues[2], CL_TRUE, small, p + COUNT / 2 - MIB, 8 * MIB, 0, NULL, NULL));
     CHECK(wrong_on(1, small, 0, 2 * MIB, 77) == 0);
     CHECK(wrong_on(1, p, 0, COUNT / 2 - MIB, 0) == 0);
     CHECK(wrong_on(2, p, COUNT / 2 + MIB, COUNT / 2 - MIB, 0) == 0);
@@ -180,7 +181,8 @@ static void test_limits(void)
     cl_ulong most = 0, memory = 0;
     cl_int error;
     REQUIRE_CL(clGetDeviceInfo(devices[1], CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof most, &most, NULL));
-    REQUIRE_CL(clGetDeviceInfo(devices[1], CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory, NULL));
+    REQUIRE_CL(
+        clGetDeviceInfo(devices[1], CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory, NULL));
     CHECK(most <= memory && most < BYTES);
     void *all = clSVMAlloc(context, CL_MEM_READ_WRITE, 2 * memory, 0);
     CHECK(all);
@@ -204,8 +206,8 @@ static void test_buffers(cl_uint *p)
     finish_all();
     cl_mem buffer = clCreateBuffer(context, CL_MEM_USE_HOST_PTR, 60u * MIB, p, &error);
     REQUIRE_CL(error);
-    REQUIRE_CL(clEnqueueReadBuffer(queues[2], buffer, CL_TRUE, 50u * MIB, sizeof got, got, 0, NULL,
-                                   NULL));
+    REQUIRE_CL(
+        clEnqueueReadBuffer(queues[2], buffer, CL_TRUE, 50u * MIB, sizeof got, got, 0, NULL, NULL));
     for (size_t i = 0; i < 4; i++)
         CHECK(got[i] == value_at(50u * MIB / 4 + i, 3));
     REQUIRE_CL(clEnqueueWriteBuffer(queues[2], buffer, CL_TRUE, 0, sizeof got, got, 0, NULL, NULL));

@@ -1,5 +1,6 @@
-/* Memory running out at every allocation in turn while a pooled region is used: each call or command gives an error of its
- * kind, nothing hangs, and a value that was written without an error is read back. */
+/* Memory running out at every allocation in turn while a pooled region is used: each call or
+ * command gives an error of its kind, nothing hangs, and a value that was written without an error
+ * is read back. */
 #include "check_no_memory.h"
 
 enum { MIB = 1 << 20, BYTES = 20 * MIB };
@@ -44,10 +45,11 @@ static void use(cl_context context, cl_command_queue *queues)
         }
         if (other && fill(queues[i], other, 12 * MIB, i)) /* takes room of parts */
             expect(queues[1 - i], other + 6 * MIB, i);
-        if (WORKED(clEnqueueSVMMap(queues[i], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, p + 100, 100, 0, NULL,
-                                   NULL))) {
+        if (WORKED(clEnqueueSVMMap(queues[i], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, p + 100, 100, 0,
+                                   NULL, NULL))) {
             p[100] = 77;
-            while (!WORKED(clEnqueueSVMUnmap(queues[i], p + 100, 0, NULL, NULL)) && outcome != WRONG)
+            while (!WORKED(clEnqueueSVMUnmap(queues[i], p + 100, 0, NULL, NULL)) &&
+                   outcome != WRONG)
                 ;
             WORKED(clFinish(queues[i]));
             expect(queues[1 - i], p + 100, 77);

@@ -1,11 +1,13 @@
-/* A property: whatever is done to a pooled region, by its members, the CPU device or the host, every byte reads as the one
- * written last; two members may change different bytes of it at the same time, and an ordinary region takes its room meanwhile. A plain
- * array for each region is the oracle. With a number as its argument it takes that as the seed. */
+/* A property: whatever is done to a pooled region, by its members, the CPU device or the host,
+ * every byte reads as the one written last; two members may change different bytes of it at the
+ * same time, and an ordinary region takes its room meanwhile. A plain array for each region is the
+ * oracle. With a number as its argument it takes that as the seed. */
 #include "check_devices.h"
 
 enum { MIB = 1 << 20, AGENTS = 3, STEPS = 300, REGIONS = 3 };
 
-/* Half of the first and all of the second are more than a device has; half of the first and the third are not. */
+/* Half of the first and all of the second are more than a device has; half of the first and the
+ * third are not. */
 enum { POOLED = 25 * MIB + 4321, OTHER = 9 * MIB + 7, SMALL = 3 * MIB };
 #define MEMORY "22M"
 
@@ -53,8 +55,8 @@ static struct region *any_region(void)
 }
 
 /* One thread has it; watched access by access, millions of them take a minute. */
-__attribute__((no_sanitize("thread"))) static void add_to_oracle(struct region *r, size_t first, size_t count,
-                                                                 unsigned char value)
+__attribute__((no_sanitize("thread"))) static void add_to_oracle(struct region *r, size_t first,
+                                                                 size_t count, unsigned char value)
 {
     for (size_t i = first; i < first + count; i++)
         r->oracle[i] = (unsigned char)(r->oracle[i] + value);
@@ -66,8 +68,9 @@ static void start_add(int agent, struct region *r, size_t first, size_t count, u
     REQUIRE_CL(clSetKernelArgSVMPointer(add_kernel, 0, r->at));
     REQUIRE_CL(clSetKernelArg(add_kernel, 1, sizeof from, &from));
     REQUIRE_CL(clSetKernelArg(add_kernel, 2, sizeof value, &value));
-    CHECK_CL(clEnqueueNDRangeKernel(queues[agent], add_kernel, 1, NULL, &count, NULL, 0, NULL, NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clEnqueueNDRangeKernel(queues[agent], add_kernel, 1, NULL, &count, NULL, 0, NULL, NULL),
+        CL_SUCCESS);
     CHECK_CL(clFlush(queues[agent]), CL_SUCCESS);
     add_to_oracle(r, first, count, value);
 }
@@ -98,7 +101,8 @@ static void add_at_once(unsigned char value)
         start_add(1, r, low, 1 + random_below(cut - low), value);
         start_add(2, r, high, 1 + random_below(r->bytes - high), (unsigned char)(value + 1));
         if (random_below(2))
-            start_add(random_below(2) ? 1 : 2, &regions[1], random_below(OTHER / 2), OTHER / 2, value);
+            start_add(random_below(2) ? 1 : 2, &regions[1], random_below(OTHER / 2), OTHER / 2,
+                      value);
         if (random_below(2))
             CHECK_CL(clFinish(queues[1]), CL_SUCCESS);
         finish();
@@ -114,8 +118,8 @@ static void copy_somewhere(int agent)
     any_range(to, &b, &m);
     size_t count = n < m ? n : m;
     if (!fits || random_below(2)) {
-        CHECK_CL(clEnqueueSVMMemcpy(queues[agent], CL_TRUE, to->at + b, from->at + a, count, 0, NULL,
-                                    NULL),
+        CHECK_CL(clEnqueueSVMMemcpy(queues[agent], CL_TRUE, to->at + b, from->at + a, count, 0,
+                                    NULL, NULL),
                  CL_SUCCESS);
     } else {
         cl_ulong from_first = a, to_first = b;
@@ -123,9 +127,9 @@ static void copy_somewhere(int agent)
         REQUIRE_CL(clSetKernelArg(copy_kernel, 1, sizeof from_first, &from_first));
         REQUIRE_CL(clSetKernelArgSVMPointer(copy_kernel, 2, to->at));
         REQUIRE_CL(clSetKernelArg(copy_kernel, 3, sizeof to_first, &to_first));
-        CHECK_CL(
-            clEnqueueNDRangeKernel(queues[agent], copy_kernel, 1, NULL, &count, NULL, 0, NULL, NULL),
-            CL_SUCCESS);
+        CHECK_CL(clEnqueueNDRangeKernel(queues[agent], copy_kernel, 1, NULL, &count, NULL, 0, NULL,
+                                        NULL),
+                 CL_SUCCESS);
         CHECK_CL(clFinish(queues[agent]), CL_SUCCESS);
     }
     memcpy(to->oracle + b, from->oracle + a, count);
@@ -171,7 +175,8 @@ static void migrate_somewhere(void)
     any_range(r, &first, &count);
     const void *at = r->at + first;
     CHECK_CL(clEnqueueSVMMigrateMem(queues[random_below(AGENTS)], 1, &at, &count,
-                                    random_below(2) ? CL_MIGRATE_MEM_OBJECT_HOST : 0, 0, NULL, NULL),
+                                    random_below(2) ? CL_MIGRATE_MEM_OBJECT_HOST : 0, 0, NULL,
+                                    NULL),
              CL_SUCCESS);
     finish();
 }

@@ -9,9 +9,9 @@ int main(void)
     cl_int error;
     char *svm = clSVMAlloc(setup.context, 0, 4096, 0);
     REQUIRE(svm != NULL);
-    CHECK_CL(clEnqueueSVMMap(setup.queue, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, svm, 4096, 0, NULL,
-                             NULL),
-             CL_SUCCESS);
+    CHECK_CL(
+        clEnqueueSVMMap(setup.queue, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, svm, 4096, 0, NULL, NULL),
+        CL_SUCCESS);
     memset(svm, 1, 4096);
     cl_mem whole = clCreateBuffer(setup.context, CL_MEM_USE_HOST_PTR, 4096, svm, &error);
     REQUIRE_CL(error);

@@ -1,5 +1,6 @@
-/* The trace is whole lines of JSON however the process ends, and whatever the program's file is called; `samepage stats` sums it up
- * by the places that allocated, and leaves it where SAMEPAGE_TRACE names a file. */
+/* The trace is whole lines of JSON however the process ends, and whatever the program's file is
+ * called; `samepage stats` sums it up by the places that allocated, and leaves it where
+ * SAMEPAGE_TRACE names a file. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,8 +9,8 @@
 
 enum { COUNT = 4096, REGIONS = 20 };
 
-/* What runs under the trace: one place that allocates many regions which move, another one whose region moves less; then it
- * ends as it is told. */
+/* What runs under the trace: one place that allocates many regions which move, another one whose
+ * region moves less; then it ends as it is told. */
 static int scenario(const char *end)
 {
     cl_device_id devices[2];
@@ -24,8 +25,8 @@ static int scenario(const char *end)
     for (int i = 0; i <= REGIONS; i++) {
         cl_uint *p = i < REGIONS ? many[i] : one;
         const void *pointer = p;
-        REQUIRE_CL(clEnqueueSVMMemFill(queues[0], p, &value, 4, i < REGIONS ? COUNT : 4 * COUNT, 0, NULL,
-                                       NULL));
+        REQUIRE_CL(clEnqueueSVMMemFill(queues[0], p, &value, 4, i < REGIONS ? COUNT : 4 * COUNT, 0,
+                                       NULL, NULL));
         REQUIRE_CL(clFinish(queues[0]));
         REQUIRE_CL(clEnqueueSVMMigrateMem(queues[1], 1, &pointer, NULL, 0, 0, NULL, NULL));
         REQUIRE_CL(clFinish(queues[1]));
@@ -141,8 +142,10 @@ int main(int argc, char **argv)
     const char *const words[] = {tool, "stats", "--", program, "well", NULL};
     int status = run(words, text, sizeof text);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    const char *sites = strstr(text, "allocation sites"), *regions = strstr(text, "regions that moved most");
-    const char *many = strstr(text, " 20 regions, 0.078 MiB large"), *one = strstr(text, " 1 regions, 0.016 MiB");
+    const char *sites = strstr(text, "allocation sites"),
+               *regions = strstr(text, "regions that moved most");
+    const char *many = strstr(text, " 20 regions, 0.078 MiB large"),
+               *one = strstr(text, " 1 regions, 0.016 MiB");
     if (!sites || !regions || !many || !one || !(sites < many && many < one && one < regions)) {
         fprintf(stderr, "--- samepage stats wrote:\n%s---\n", text);
         check_failed(__FILE__, __LINE__, "samepage stats does not name the sites in order");

@@ -1,6 +1,7 @@
-/* What users of shared virtual memory ran into elsewhere, by the tracker and number of the report; docs/user-problems.md
- * says for each what must happen here. Each is a function; the program runs all of them, or those whose names contain its
- * argument. All use one context over the CPU and two devices with memories of their own. */
+/* What users of shared virtual memory ran into elsewhere, by the tracker and number of the report;
+ * docs/user-problems.md says for each what must happen here. Each is a function; the program runs
+ * all of them, or those whose names contain its argument. All use one context over the CPU and two
+ * devices with memories of their own. */
 #include <pthread.h>
 #include <signal.h>
 
@@ -221,8 +222,9 @@ static void pocl_1876_what_pointers_in_memory_lead_to_is_current(void)
         for (int d = 0; d < 3; d++) { /* the CPU device as well */
             cl_uint add = (cl_uint)d + 1;
             CHECK_CL(clSetKernelArg(kernel, 1, sizeof add, &add), CL_SUCCESS);
-            CHECK_CL(clEnqueueNDRangeKernel(queues[d], kernel, 1, NULL, &count, NULL, 0, NULL, NULL),
-                     CL_SUCCESS);
+            CHECK_CL(
+                clEnqueueNDRangeKernel(queues[d], kernel, 1, NULL, &count, NULL, 0, NULL, NULL),
+                CL_SUCCESS);
             finish(d);
             value += add;
         }
@@ -236,7 +238,8 @@ static void pocl_2305_lists_of_pointers_are_independent(void)
 {
     cl_kernel one = kernel_of("sum2"), two = kernel_of("sum2");
     cl_uint *a = alloc(BYTES), *b = alloc(BYTES), *out = alloc(4);
-    cl_uint **boxes[2] = {(cl_uint **)alloc(sizeof(cl_uint *)), (cl_uint **)alloc(sizeof(cl_uint *))};
+    cl_uint **boxes[2] = {(cl_uint **)alloc(sizeof(cl_uint *)),
+                          (cl_uint **)alloc(sizeof(cl_uint *))};
     void *both[] = {a, b}, *other[] = {out};
     size_t count = 1;
     for (int i = 0; i < 2; i++) {
@@ -407,7 +410,8 @@ static void pocl_1969_overlapping_sub_buffers_agree(void)
     REQUIRE_CL(error);
     cl_mem second = clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &high, &error);
     REQUIRE_CL(error);
-    CHECK_CL(clEnqueueFillBuffer(queues[1], first, &one, 4, 0, low.size, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clEnqueueFillBuffer(queues[1], first, &one, 4, 0, low.size, 0, NULL, NULL),
+             CL_SUCCESS);
     finish(1);
     CHECK_CL(clEnqueueFillBuffer(queues[2], second, &two, 4, 0, high.size, 0, NULL, NULL),
              CL_SUCCESS);
@@ -482,7 +486,8 @@ static void clhpp_3_an_alignment_is_a_power_of_two(void)
     clSVMFree(context, p);
 }
 
-/* --- What moves, from the trace --------------------------------------------------------------------- */
+/* --- What moves, from the trace
+ * --------------------------------------------------------------------- */
 
 static void maps_of_all_kinds(void)
 {

@@ -317,17 +317,18 @@ static void migrate(cl_command_queue queue, const void *at)
     CHECK_CL(clFlush(queue), CL_SUCCESS);
 }
 
-/* Transfers beside each other and beside a kernel: what the GPU wrote to the host, what the host wrote to the GPU. */
+/* Transfers beside each other and beside a kernel: what the GPU wrote to the host, what the host
+ * wrote to the GPU. */
 static void measure_beside(void)
 {
     enum { DOWN = 1, UP = 2, BUSY = 4, CASES = 8 };
-    static const char *const names[CASES] = {
-        [DOWN] = "512 MiB to the host",
-        [UP] = "512 MiB to the GPU",
-        [DOWN | UP] = "512 MiB each way at once, in all",
-        [DOWN | BUSY] = "512 MiB to the host beside a kernel",
-        [UP | BUSY] = "512 MiB to the GPU beside a kernel",
-        [DOWN | UP | BUSY] = "512 MiB each way beside a kernel, in all"};
+    static const char *const names[CASES] = {[DOWN] = "512 MiB to the host",
+                                             [UP] = "512 MiB to the GPU",
+                                             [DOWN | UP] = "512 MiB each way at once, in all",
+                                             [DOWN | BUSY] = "512 MiB to the host beside a kernel",
+                                             [UP | BUSY] = "512 MiB to the GPU beside a kernel",
+                                             [DOWN | UP | BUSY] =
+                                                 "512 MiB each way beside a kernel, in all"};
     const size_t bytes = 512 * MIB, count = bytes / 8, items = 132 * 64;
     const cl_uint rounds = 30000000;
     cl_command_queue down = queues[0], up = another_queue(), third = another_queue();
@@ -359,9 +360,9 @@ static void measure_beside(void)
                 to[k] = k * 3 + seed;
             unmap(up, to);
             if (what & BUSY) {
-                CHECK_CL(clEnqueueNDRangeKernel(third, busy, 1, NULL, &items, NULL, 0, NULL,
-                                                &running),
-                         CL_SUCCESS);
+                CHECK_CL(
+                    clEnqueueNDRangeKernel(third, busy, 1, NULL, &items, NULL, 0, NULL, &running),
+                    CL_SUCCESS);
                 CHECK_CL(clFlush(third), CL_SUCCESS);
             }
             double start = now_us();

@@ -1,12 +1,14 @@
-/* One region over two devices that is larger than either, through the ICD loader: filled by one and checked by the other, in both
- * directions, by both at once, changed by the host in places, given back and had again; and what the death of one device costs; with rates. Each
- * result is checked before its time is printed. Exits with 1 where a result is wrong, and 77 where there are not
- * two devices that can share memory.
+/* One region over two devices that is larger than either, through the ICD loader: filled by one and
+ * checked by the other, in both directions, by both at once, changed by the host in places, given
+ * back and had again; and what the death of one device costs; with rates. Each result is checked
+ * before its time is printed. Exits with 1 where a result is wrong, and 77 where there are not two
+ * devices that can share memory.
  *
  *     gpu_pooled [MIB]      three quarters of their memory, at most 200 GiB
  *
- * Virtual devices do as well: SAMEPAGE_DEVICES=virtual:2,mem=256M. The order `by turns` walks the region so that each access lies in
- * another half than the one before it, which is the traffic that a region of interleaved parts would have.
+ * Virtual devices do as well: SAMEPAGE_DEVICES=virtual:2,mem=256M. The order `by turns` walks the
+ * region so that each access lies in another half than the one before it, which is the traffic that
+ * a region of interleaved parts would have.
  */
 #include <time.h>
 
@@ -82,10 +84,12 @@ static int find_devices(void)
         cl_device_type type;
         REQUIRE_CL(clGetDeviceInfo(all[i], CL_DEVICE_TYPE, sizeof type, &type, NULL));
         clGetDeviceInfo(all[i], CL_DEVICE_NAME, sizeof name, name, NULL);
-        if (type & CL_DEVICE_TYPE_CPU || (!(type & CL_DEVICE_TYPE_GPU) && strncmp(name, "Virtual", 7)))
+        if (type & CL_DEVICE_TYPE_CPU ||
+            (!(type & CL_DEVICE_TYPE_GPU) && strncmp(name, "Virtual", 7)))
             continue;
         devices[found++] = all[i];
-        REQUIRE_CL(clGetDeviceInfo(all[i], CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory, NULL));
+        REQUIRE_CL(
+            clGetDeviceInfo(all[i], CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory, NULL));
         sum += memory;
     }
     bytes = sum / 4 * 3 < MOST_BYTES ? sum / 4 * 3 : MOST_BYTES;
@@ -122,7 +126,8 @@ static void set_up(void)
     }
 }
 
-static void launch(int device, cl_kernel kernel, size_t first, size_t n, cl_ulong seed, cl_int by_turns)
+static void launch(int device, cl_kernel kernel, size_t first, size_t n, cl_ulong seed,
+                   cl_int by_turns)
 {
     cl_ulong from = first, number = n;
     size_t global = ITEMS;
@@ -131,7 +136,8 @@ static void launch(int device, cl_kernel kernel, size_t first, size_t n, cl_ulon
     REQUIRE_CL(clSetKernelArg(kernel, 2, sizeof number, &number));
     REQUIRE_CL(clSetKernelArg(kernel, 3, sizeof seed, &seed));
     REQUIRE_CL(clSetKernelArg(kernel, 4, sizeof by_turns, &by_turns));
-    REQUIRE_CL(clEnqueueNDRangeKernel(queues[device], kernel, 1, NULL, &global, NULL, 0, NULL, NULL));
+    REQUIRE_CL(
+        clEnqueueNDRangeKernel(queues[device], kernel, 1, NULL, &global, NULL, 0, NULL, NULL));
     REQUIRE_CL(clFlush(queues[device]));
 }
 
@@ -157,7 +163,8 @@ static void finish(void)
 static cl_ulong found_wrong(int device)
 {
     cl_ulong result = 1;
-    REQUIRE_CL(clEnqueueSVMMemcpy(queues[device], CL_TRUE, &result, wrong[device], 8, 0, NULL, NULL));
+    REQUIRE_CL(
+        clEnqueueSVMMemcpy(queues[device], CL_TRUE, &result, wrong[device], 8, 0, NULL, NULL));
     return result;
 }
 
@@ -211,8 +218,8 @@ static void by_host(cl_ulong seed)
     for (size_t i = 0; i < 64; i++) {
         size_t at = i * (count / 64);
         double start = now_us();
-        REQUIRE_CL(clEnqueueSVMMap(queues[0], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, region + 2 * at, 4096,
-                                   0, NULL, NULL));
+        REQUIRE_CL(clEnqueueSVMMap(queues[0], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, region + 2 * at,
+                                   4096, 0, NULL, NULL));
         double mapped = now_us();
         CHECK(region[2 * at + 1] == (~(cl_ulong)at ^ seed));
         region[2 * at]++;
@@ -228,7 +235,8 @@ static void by_host(cl_ulong seed)
         finish();
         CHECK(found_wrong(device) == 64);
         if (device == 0)
-            row("checked after the host's changes, which are found", now_us() - start, (double)bytes);
+            row("checked after the host's changes, which are found", now_us() - start,
+                (double)bytes);
     }
     row("the host maps 4 KiB of it", map_us / 64, 0);
     row("the host unmaps them", unmap_us / 64, 0);
@@ -238,7 +246,8 @@ static void touch(int device)
 {
     size_t one = 1;
     REQUIRE_CL(clSetKernelArgSVMPointer(touch_kernel, 0, region));
-    REQUIRE_CL(clEnqueueNDRangeKernel(queues[device], touch_kernel, 1, NULL, &one, NULL, 0, NULL, NULL));
+    REQUIRE_CL(
+        clEnqueueNDRangeKernel(queues[device], touch_kernel, 1, NULL, &one, NULL, 0, NULL, NULL));
     finish();
 }
 
@@ -266,8 +275,8 @@ static void allocate(const char *when)
     }
 }
 
-/* Device 0 dies with what was in its memory, which is the first part of the region; the last quarter is in that of
- * device 1. */
+/* Device 0 dies with what was in its memory, which is the first part of the region; the last
+ * quarter is in that of device 1. */
 static void by_a_death(cl_ulong seed)
 {
     size_t one = 1, quarter = count / 4;
@@ -277,11 +286,11 @@ static void by_a_death(cl_ulong seed)
     finish();
     REQUIRE_CL(clSetKernelArgSVMPointer(wild_kernel, 0, region));
     double start = now_us();
-    REQUIRE_CL(
-        clEnqueueNDRangeKernel(queues[0], wild_kernel, 1, NULL, &one, NULL, 0, NULL, &died));
+    REQUIRE_CL(clEnqueueNDRangeKernel(queues[0], wild_kernel, 1, NULL, &one, NULL, 0, NULL, &died));
     clWaitForEvents(1, &died);
     row("an illegal access of device 0, until its event told of it", now_us() - start, 0);
-    REQUIRE_CL(clGetEventInfo(died, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL));
+    REQUIRE_CL(
+        clGetEventInfo(died, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL));
     CHECK(status < 0);
     clReleaseEvent(died);
     start_check(1, count - quarter, quarter, seed, 0);

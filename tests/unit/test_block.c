@@ -1,5 +1,5 @@
-/* util/block: blocks come zeroed, belong to one owner at a time whatever threads take and free them, and count as
- * allocations. */
+/* util/block: blocks come zeroed, belong to one owner at a time whatever threads take and free
+ * them, and count as allocations. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -47,7 +47,8 @@ static void fails_when_memory_does(void **state)
     sp_alloc_fail_at(0);
 }
 
-/* Blocks wander between threads through the slots: each is taken by one thread and freed by another. */
+/* Blocks wander between threads through the slots: each is taken by one thread and freed by
+ * another. */
 static _Atomic(void *) slots[SLOTS];
 static atomic_uint wrong;
 

@@ -1,6 +1,6 @@
-/* svm/coherence with a table of fakes: devices whose memory is an array of their own and whose works
- * run in order on a thread. What a command uses must be current where it runs: after any mix of uses,
- * evictions and a device's death, every byte that is read is the one written last. */
+/* svm/coherence with a table of fakes: devices whose memory is an array of their own and whose
+ * works run in order on a thread. What a command uses must be current where it runs: after any mix
+ * of uses, evictions and a device's death, every byte that is read is the one written last. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -65,8 +65,7 @@ static int run(struct fake *fake, struct sp_work *work)
         return 0;
     case SP_WORK_UNBIND:
         fake->unbinds++;
-        madvise(memory_of(fake->device.agent, work->range.start), work->range.bytes,
-                MADV_DONTNEED);
+        madvise(memory_of(fake->device.agent, work->range.start), work->range.bytes, MADV_DONTNEED);
         return 0;
     case SP_WORK_TRANSFER:
         if (is_barred(work->range.source, work->range.destination) ||
@@ -189,8 +188,7 @@ static void call_use(void *argument)
 static int run_use(struct sp_arena *arena, struct use *use, uint32_t agent, enum sp_access access)
 {
     use->coherence.ready = use_ready;
-    assert_int_equal(sp_coherence_touch(&use->coherence, arena, use->start, use->bytes, access),
-                     0);
+    assert_int_equal(sp_coherence_touch(&use->coherence, arena, use->start, use->bytes, access), 0);
     sp_coherence_begin(&use->coherence, arena, agent);
     sp_gate_wait(&use->ready);
     int error = use->coherence.error;
@@ -237,8 +235,8 @@ static void write_value(struct sp_arena *arena, uint32_t agent, unsigned char *s
     assert_false(use.is_wrong);
 }
 
-static void read_value(struct sp_arena *arena, uint32_t agent, unsigned char *start,
-                         size_t bytes, unsigned char value)
+static void read_value(struct sp_arena *arena, uint32_t agent, unsigned char *start, size_t bytes,
+                       unsigned char value)
 {
     struct use use = {.start = start, .bytes = bytes, .old_value = value, .function = only_check};
     assert_int_equal(run_use(arena, &use, agent, SP_ACCESS_READ), 0);
@@ -364,7 +362,8 @@ static void only_written_pages_move_after_a_map(void **state)
         read_value(arena, 1, start + i * PAGE, 1, 9);
     assert_int_equal(fakes[0].copied_bytes - before, 0);
 
-    for (unsigned char round = 3; round < 6; round++) { /* densely: watched, then not, then watched */
+    for (unsigned char round = 3; round < 6;
+         round++) { /* densely: watched, then not, then watched */
         map_for_writing(arena, start, BYTES);
         memset(start, round, BYTES);
         sp_watched_map_end(arena, start);
@@ -492,8 +491,8 @@ static void stall_device(int i)
 {
     sp_gate_init(&stall_entered);
     sp_gate_init(&stall_left);
-    stall_work = (struct sp_work){
-        .kind = SP_WORK_CALL, .call.function = stall, .finished = ignore_finished};
+    stall_work =
+        (struct sp_work){.kind = SP_WORK_CALL, .call.function = stall, .finished = ignore_finished};
     fake_submit(&fakes[i].device, &stall_work);
     sp_gate_wait(&stall_entered);
 }
@@ -503,12 +502,12 @@ static void begin_use(struct sp_arena *arena, struct use *use, uint32_t agent,
 {
     sp_gate_init(&use->ready);
     use->coherence.ready = use_ready;
-    assert_int_equal(
-        sp_coherence_touch(&use->coherence, arena, use->start, use->bytes, access), 0);
+    assert_int_equal(sp_coherence_touch(&use->coherence, arena, use->start, use->bytes, access), 0);
     sp_coherence_begin(&use->coherence, arena, agent);
 }
 
-/* While an eviction is on its way, the device reads a part of it again, and dies: each byte is told once. */
+/* While an eviction is on its way, the device reads a part of it again, and dies: each byte is told
+ * once. */
 static void lose_in_part(uint64_t read_again)
 {
     enum { BYTES = 2 << 20, LARGE = LIMIT_GRANULES * SP_GRANULE_BYTES };
@@ -651,7 +650,8 @@ static void scattered_ranges_are_one_copy(void **state)
     unsigned char *start = sp_arena_alloc(arena, BYTES, 0, 0, SP_PATH_PRIVATE);
     write_value(arena, 1, start, BYTES, 1);
     scatter(arena, start, COUNT, STEP);
-    struct use use = {.start = start, .bytes = BYTES, .old_value = STEP, .function = check_scattered};
+    struct use use = {
+        .start = start, .bytes = BYTES, .old_value = STEP, .function = check_scattered};
     unsigned transfers = fakes[0].transfers;
     uint64_t copied = fakes[0].copied_bytes;
     assert_int_equal(run_use(arena, &use, 1, SP_ACCESS_READ), 0);
@@ -700,7 +700,8 @@ static void pieces_that_fail_are_forgotten(void **state)
     run_use(arena, &use, 1, SP_ACCESS_READ);
     atomic_store(&fakes[0].fails_transfers, false);
     uint64_t copied = fakes[0].copied_bytes;
-    struct use again = {.start = start, .bytes = BYTES, .old_value = STEP, .function = check_scattered};
+    struct use again = {
+        .start = start, .bytes = BYTES, .old_value = STEP, .function = check_scattered};
     assert_int_equal(run_use(arena, &again, 1, SP_ACCESS_READ), 0);
     assert_false(again.is_wrong);
     assert_int_equal(fakes[0].copied_bytes - copied, BYTES / 2);
@@ -790,8 +791,8 @@ static void a_freed_region_lasts_until_its_last_use(void **state)
     sp_arena_destroy(arena);
 }
 
-/* Two threads, each with regions of its own in slabs that they share: evictions, copies and bindings of one
- * meet those of the other. */
+/* Two threads, each with regions of its own in slabs that they share: evictions, copies and
+ * bindings of one meet those of the other. */
 struct player {
     struct sp_arena *arena;
     unsigned seed;
@@ -813,8 +814,10 @@ static void *play(void *argument)
             regions[i].bytes = sizes[(unsigned)rand_r(&player->seed) % 5];
             regions[i].start =
                 sp_arena_alloc(player->arena, regions[i].bytes, 0, 0, SP_PATH_PRIVATE);
-            struct use fresh = {.start = regions[i].start, .bytes = regions[i].bytes,
-                                .new_value = 0, .function = only_write};
+            struct use fresh = {.start = regions[i].start,
+                                .bytes = regions[i].bytes,
+                                .new_value = 0,
+                                .function = only_write};
             player->is_wrong |= run_use(player->arena, &fresh, 0, SP_ACCESS_DISCARD) != 0;
             regions[i].value = 0;
         } else if (rand_r(&player->seed) % 40 == 0) {
@@ -823,12 +826,13 @@ static void *play(void *argument)
         } else {
             uint32_t agent = (unsigned)rand_r(&player->seed) % (DEVICES + 1);
             bool writes = rand_r(&player->seed) % 2;
-            struct use use = {.start = regions[i].start, .bytes = regions[i].bytes,
+            struct use use = {.start = regions[i].start,
+                              .bytes = regions[i].bytes,
                               .old_value = regions[i].value,
                               .new_value = (unsigned char)(writes ? step : regions[i].value),
                               .function = writes ? check_and_write : only_check};
-            int error = run_use(player->arena, &use, agent,
-                                writes ? SP_ACCESS_READ_WRITE : SP_ACCESS_READ);
+            int error =
+                run_use(player->arena, &use, agent, writes ? SP_ACCESS_READ_WRITE : SP_ACCESS_READ);
             /* Both players' pinned spans may leave no room for a large one. */
             if (error == -ENOMEM)
                 continue;

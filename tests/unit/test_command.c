@@ -1,6 +1,6 @@
 /* runtime: commands start when what they wait for has ended, in every kind of queue, and errors go
- * where the specification says. The device is a table of fakes that keeps what is submitted until the test
- * ends it. */
+ * where the specification says. The device is a table of fakes that keeps what is submitted until
+ * the test ends it. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -55,8 +55,7 @@ static cl_command_queue new_queue(cl_command_queue_properties properties)
 static cl_event enqueue(cl_command_queue queue, cl_uint count, const cl_event *events)
 {
     cl_event event = NULL;
-    struct sp_command *command =
-        sp_command_create(queue, CL_COMMAND_NDRANGE_KERNEL, count, 0, 0);
+    struct sp_command *command = sp_command_create(queue, CL_COMMAND_NDRANGE_KERNEL, count, 0, 0);
     assert_non_null(command);
     command->has_work = true;
     assert_int_equal(sp_command_enqueue(command, count, events, false, &event), CL_SUCCESS);
@@ -66,8 +65,8 @@ static cl_event enqueue(cl_command_queue queue, cl_uint count, const cl_event *e
 static cl_event enqueue_marker(cl_command_queue queue, bool is_barrier)
 {
     cl_event event = NULL;
-    struct sp_command *command = sp_command_create(
-        queue, is_barrier ? CL_COMMAND_BARRIER : CL_COMMAND_MARKER, 0, 0, 0);
+    struct sp_command *command =
+        sp_command_create(queue, is_barrier ? CL_COMMAND_BARRIER : CL_COMMAND_MARKER, 0, 0, 0);
     assert_non_null(command);
     command->is_barrier = is_barrier;
     assert_int_equal(sp_command_enqueue(command, 0, NULL, false, &event), CL_SUCCESS);
@@ -221,7 +220,8 @@ static void a_user_event_holds_only_what_waits_for_it(void **state)
     sp_object_release(&other->object);
 }
 
-/* A hundred thousand markers behind one user event: ended in a loop, or the stack would not last. */
+/* A hundred thousand markers behind one user event: ended in a loop, or the stack would not last.
+ */
 static void long_chains_end(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* device/cpu/nodes and pieces on machines that are not this one: libnuma's answers are the test's. Threads are divided as processors
- * are, every node takes from its own share first, each piece is taken once whoever comes, and without memory for shares all is as
- * on one node. */
+/* device/cpu/nodes and pieces on machines that are not this one: libnuma's answers are the test's.
+ * Threads are divided as processors are, every node takes from its own share first, each piece is
+ * taken once whoever comes, and without memory for shares all is as on one node. */
 #include <numa.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 
 enum { MAX_NODES = 4, PIECES = 100003, CHUNK = 7, THREADS = 6 };
 
-/* The machine: nodes of so many processors, in turns (0, 1, 0, 1, ... while a node has some left), as threads of cores often are. */
+/* The machine: nodes of so many processors, in turns (0, 1, 0, 1, ... while a node has some left),
+ * as threads of cores often are. */
 static struct {
     int count; /* -1: there is no NUMA */
     unsigned processors[MAX_NODES];
@@ -100,7 +101,8 @@ static void nodes_have_their_processors(void **state)
     assert_int_equal(CPU_COUNT(sp_cpu_node_processors(1)), 4);
     assert_true(CPU_ISSET(1, sp_cpu_node_processors(1)));
     assert_false(CPU_ISSET(2, sp_cpu_node_processors(1)));
-    /* A node without processors (memory alone), and one whose processors the process may not use, are none. */
+    /* A node without processors (memory alone), and one whose processors the process may not use,
+     * are none. */
     set_machine(3, (const unsigned[]){3, 0, 5}, 0);
     assert_int_equal(sp_cpu_num_nodes(), 2);
     assert_int_equal(CPU_COUNT(sp_cpu_node_processors(1)), 5);

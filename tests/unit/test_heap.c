@@ -1,5 +1,5 @@
-/* svm/heap and svm/window: regions never overlap, are found by every address in them, are aligned, and
- * never show one arena's data to another. */
+/* svm/heap and svm/window: regions never overlap, are found by every address in them, are aligned,
+ * and never show one arena's data to another. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,8 @@ static void regions_lie_in_the_window(void **state)
     struct sp_arena *arena = new_arena();
     sp_window_range(&start, &bytes);
     assert_true(start % SP_GRANULE_BYTES == 0);
-    void *small = sp_arena_alloc(arena, 1, 0, 0, SP_PATH_PRIVATE), *large = sp_arena_alloc(arena, 10 << 20, 0, 0, SP_PATH_PRIVATE);
+    void *small = sp_arena_alloc(arena, 1, 0, 0, SP_PATH_PRIVATE),
+         *large = sp_arena_alloc(arena, 10 << 20, 0, 0, SP_PATH_PRIVATE);
     assert_true(sp_window_holds_range(start, bytes, (uintptr_t)small));
     assert_true(sp_window_holds_range(start, bytes, (uintptr_t)large));
     int on_stack;
@@ -56,7 +57,8 @@ static void every_alignment_is_kept(void **state)
     static const size_t sizes[] = {1, 127, 128, 129, 4095, 4097, 100000, 600000, 3000000};
     for (size_t alignment = 1; alignment <= SP_MAX_ALIGNMENT; alignment *= 2)
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-            uintptr_t start = (uintptr_t)sp_arena_alloc(arena, sizes[i], alignment, 0, SP_PATH_PRIVATE);
+            uintptr_t start =
+                (uintptr_t)sp_arena_alloc(arena, sizes[i], alignment, 0, SP_PATH_PRIVATE);
             assert_true(start != 0);
             assert_int_equal(start % alignment, 0);
             assert_int_equal(start % SP_MIN_ALIGNMENT, 0);
@@ -200,7 +202,8 @@ static void a_region_can_be_larger_than_4_gib(void **state)
     sp_arena_destroy(arena);
 }
 
-/* --- The part for atomics of all agents ---------------------------------------------------------- */
+/* --- The part for atomics of all agents ----------------------------------------------------------
+ */
 
 static bool is_in_atomic_part(const void *address)
 {

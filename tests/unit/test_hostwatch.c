@@ -1,5 +1,5 @@
-/* Host watching with the method that SAMEPAGE_HOSTWATCH asks for; ctest runs this program once for each. Exits with 77
- * (skipped) where that method does not work. Times are printed, not checked. */
+/* Host watching with the method that SAMEPAGE_HOSTWATCH asks for; ctest runs this program once for
+ * each. Exits with 77 (skipped) where that method does not work. Times are printed, not checked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,8 @@ static struct range map_file(size_t pages)
 static struct range map_anonymous(size_t pages)
 {
     struct range range = {.pages = pages, .file = -1};
-    range.start = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    range.start =
+        mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(range.start, MAP_FAILED);
     return range;
 }
@@ -108,8 +109,8 @@ static void expect_pages(struct sp_hostwatch *watch, const struct range *range, 
     free(found.pages);
 }
 
-#define EXPECT_PAGES(watch, range, ...) \
-    expect_pages(watch, range, (const size_t[]){__VA_ARGS__}, \
+#define EXPECT_PAGES(watch, range, ...)                                                            \
+    expect_pages(watch, range, (const size_t[]){__VA_ARGS__},                                      \
                  sizeof((const size_t[]){__VA_ARGS__}) / sizeof(size_t))
 #define EXPECT_NOTHING(watch, range) expect_pages(watch, range, NULL, 0)
 
@@ -290,7 +291,8 @@ static void *watch_own_range(void *argument)
         struct found found = {.pages = calloc(40, 1), .num_pages = 40};
         sp_hostwatch_collect(watch, note, &found);
         for (size_t page = 0; page < 40; page++)
-            worker->failures += found.pages[page] != (page == round % 40 || page == (round + 11) % 40);
+            worker->failures +=
+                found.pages[page] != (page == round % 40 || page == (round + 11) % 40);
         free(found.pages);
     }
     unmap(&range);
@@ -468,16 +470,17 @@ static void written_pages_that_leave_the_mapping_are_found(void **state)
     unmap(&range);
 }
 
-/* A run that reaches the end of the mapping may be told for more than was written, never for less. */
+/* A run that reaches the end of the mapping may be told for more than was written, never for less.
+ */
 static void a_range_that_is_mapped_anew_loses_no_write(void **state)
 {
     (void)state;
     struct range range = map_file(64);
     struct sp_hostwatch *watch = arm(&range);
     touch(&range, 3);
-    assert_ptr_not_equal(mmap(range.start, 64 * PAGE, PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_FIXED, range.file, 0),
-                         MAP_FAILED);
+    assert_ptr_not_equal(
+        mmap(range.start, 64 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, range.file, 0),
+        MAP_FAILED);
     touch(&range, 33);
     struct found found = collect(watch, &range);
     assert_true(found.pages[3] && found.pages[33]);
@@ -524,7 +527,8 @@ static void only_whole_pages_are_watched(void **state)
 
 enum { CHILD_OK = 0, CHILD_ARMED = 1, CHILD_TOLD_LESS = 2, CHILD_SECONDS = 30 };
 
-/* In the child: nothing hangs, nothing is watched, and a watch of the parent says that all was written. */
+/* In the child: nothing hangs, nothing is watched, and a watch of the parent says that all was
+ * written. */
 static int use_in_child(const struct range *range, struct sp_hostwatch *watch)
 {
     alarm(CHILD_SECONDS); /* ends a child that hangs */
@@ -680,8 +684,9 @@ static void a_large_range_with_two_pages_written(void **state)
             double watched = seconds() - started;
             started = seconds();
             struct found found = collect(watch, &range);
-            print_message("256 MiB all written: watched %.0f ms, after a watch %.0f ms, collect %.0f us\n",
-                          watched * 1e3, unwatched * 1e3, (seconds() - started) * 1e6);
+            print_message(
+                "256 MiB all written: watched %.0f ms, after a watch %.0f ms, collect %.0f us\n",
+                watched * 1e3, unwatched * 1e3, (seconds() - started) * 1e6);
             assert_int_equal(found.runs, 1);
             free(found.pages);
             started = seconds();

@@ -1,5 +1,6 @@
-/* device/cpu on a machine of several NUMA nodes: what a work fills lies on the nodes whose share it was, and what follows finds it there.
- * Skipped where there is one node; tests/drm/run makes a machine of two. */
+/* device/cpu on a machine of several NUMA nodes: what a work fills lies on the nodes whose share it
+ * was, and what follows finds it there. Skipped where there is one node; tests/drm/run makes a
+ * machine of two. */
 #include <numaif.h>
 #include <sched.h>
 #include <stdio.h>
@@ -76,7 +77,8 @@ static void pages_lie_where_they_are_used(void **state)
     fill(memory, 1);
     size_t in_place = pages_in_place(memory), count = BYTES / PAGE;
     print_message("%zu of %zu pages lie on the node whose share they are\n", in_place, count);
-    /* By chance it were one in two; a thread that comes late loses some of its share to the others. */
+    /* By chance it were one in two; a thread that comes late loses some of its share to the others.
+     */
     assert_true(in_place > count / 4 * 3);
     fill(memory, 2);
     munmap(memory, BYTES);

@@ -1,6 +1,7 @@
-/* svm/pool and the bindings of parts, with fakes: devices whose memory is a page for each granule, which has one
- * value and counts who has it mapped. So what no device could have shows at once: memory used that is not mapped, more memory
- * in use than a device has, a part that moved while somebody used it. */
+/* svm/pool and the bindings of parts, with fakes: devices whose memory is a page for each granule,
+ * which has one value and counts who has it mapped. So what no device could have shows at once:
+ * memory used that is not mapped, more memory in use than a device has, a part that moved while
+ * somebody used it. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -49,7 +50,8 @@ static size_t granule_of(const void *address)
     return ((uintptr_t)address - window_start) / SP_GRANULE_BYTES;
 }
 
-/* --- Devices -------------------------------------------------------------------------------------- */
+/* --- Devices
+ * -------------------------------------------------------------------------------------- */
 
 static void drop_page(struct fake *fake, size_t granule)
 {
@@ -211,7 +213,8 @@ static int set_up(void **state)
     return 0;
 }
 
-/* --- Uses ----------------------------------------------------------------------------------------- */
+/* --- Uses
+ * ----------------------------------------------------------------------------------------- */
 
 struct use {
     struct sp_coherence coherence;
@@ -306,15 +309,15 @@ static int run(struct sp_arena *arena, struct use *use, uint32_t agent, enum sp_
     return end(use);
 }
 
-static void write_value(struct sp_arena *arena, uint32_t agent, unsigned char *start, size_t granules,
-                        uint64_t value)
+static void write_value(struct sp_arena *arena, uint32_t agent, unsigned char *start,
+                        size_t granules, uint64_t value)
 {
     struct use use = {.start = start, .granules = granules, .value = value};
     assert_int_equal(run(arena, &use, agent, SP_ACCESS_DISCARD), 0);
 }
 
-static void read_value(struct sp_arena *arena, uint32_t agent, unsigned char *start, size_t granules,
-                       uint64_t value)
+static void read_value(struct sp_arena *arena, uint32_t agent, unsigned char *start,
+                       size_t granules, uint64_t value)
 {
     struct use use = {.start = start, .granules = granules};
     assert_int_equal(run(arena, &use, agent, SP_ACCESS_READ), 0);
@@ -340,12 +343,14 @@ static unsigned char *new_pooled(struct sp_arena *arena)
 
 static unsigned char *new_region(struct sp_arena *arena, size_t granules)
 {
-    unsigned char *start = sp_arena_alloc(arena, granules * SP_GRANULE_BYTES, 0, 0, SP_PATH_PRIVATE);
+    unsigned char *start =
+        sp_arena_alloc(arena, granules * SP_GRANULE_BYTES, 0, 0, SP_PATH_PRIVATE);
     assert_non_null(start);
     return start;
 }
 
-/* --- Tests ---------------------------------------------------------------------------------------- */
+/* --- Tests
+ * ---------------------------------------------------------------------------------------- */
 
 static void plans_fill_the_members(void **state)
 {
@@ -435,7 +440,8 @@ static void parts_give_way(void **state)
     assert_int_equal(faults, 0);
 }
 
-/* The memory of a home that died is there as long as a kernel uses it; who needs the part anew waits for that. */
+/* The memory of a home that died is there as long as a kernel uses it; who needs the part anew
+ * waits for that. */
 static void a_kernel_keeps_dead_memory(void **state)
 {
     (void)state;
@@ -473,13 +479,15 @@ static void the_host_takes_what_it_can_hold(void **state)
     sp_arena_destroy(arena);
 }
 
-/* --- Random --------------------------------------------------------------------------------------- */
+/* --- Random
+ * --------------------------------------------------------------------------------------- */
 
 enum { PLAYERS = 3, STEPS = 1500, DEATHS = 40 };
 
 static atomic_bool is_known[WINDOW]; /* nobody has lost it */
 
-static void lost_range(struct sp_region *region, uint64_t first, uint64_t last, struct sp_device *device)
+static void lost_range(struct sp_region *region, uint64_t first, uint64_t last,
+                       struct sp_device *device)
 {
     (void)device;
     size_t start = granule_of(region->start);
@@ -521,13 +529,15 @@ static void set_known(const struct toy *toy, size_t first, size_t count, bool kn
 
 static void play_once(struct player *player)
 {
-    static const enum sp_access accesses[] = {SP_ACCESS_READ, SP_ACCESS_READ_WRITE, SP_ACCESS_DISCARD};
+    static const enum sp_access accesses[] = {SP_ACCESS_READ, SP_ACCESS_READ_WRITE,
+                                              SP_ACCESS_DISCARD};
     struct toy *toy = &player->toys[(unsigned)rand_r(&player->seed) % 3];
     size_t first = (unsigned)rand_r(&player->seed) % toy->granules;
     size_t count = 1 + (unsigned)rand_r(&player->seed) % (toy->granules - first);
     uint32_t agent = (unsigned)rand_r(&player->seed) % (DEVICES + 1);
     enum sp_access access = accesses[(unsigned)rand_r(&player->seed) % 3];
-    struct use use = {.start = toy->start + first * SP_GRANULE_BYTES, .granules = count,
+    struct use use = {.start = toy->start + first * SP_GRANULE_BYTES,
+                      .granules = count,
                       .value = (uint64_t)atomic_load(&player->done) * 1000};
     bool was_known[POOLED];
     for (size_t i = 0; i < count; i++)
@@ -606,10 +616,13 @@ static void random_uses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_fill_the_members), cmocka_unit_test(plans_follow_free_memory),
-        cmocka_unit_test(all_see_what_one_writes), cmocka_unit_test(parts_give_way),
+        cmocka_unit_test(plans_fill_the_members),
+        cmocka_unit_test(plans_follow_free_memory),
+        cmocka_unit_test(all_see_what_one_writes),
+        cmocka_unit_test(parts_give_way),
         cmocka_unit_test(a_kernel_keeps_dead_memory),
-        cmocka_unit_test(the_host_takes_what_it_can_hold), cmocka_unit_test(random_uses),
+        cmocka_unit_test(the_host_takes_what_it_can_hold),
+        cmocka_unit_test(random_uses),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

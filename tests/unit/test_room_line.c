@@ -1,5 +1,6 @@
-/* svm/room_line: who waits for room leaves in order, nobody overtakes an earlier one that needs one of the same agents,
- * and of a rank that must stay only the first is asked. The order is checked against a plain walk through an array. */
+/* svm/room_line: who waits for room leaves in order, nobody overtakes an earlier one that needs one
+ * of the same agents, and of a rank that must stay only the first is asked. The order is checked
+ * against a plain walk through an array. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* util/symbol: the call of the application behind a place in the C library is found in the words of the stack, and what
- * earlier calls left there is not taken for it. The words are those of a true call, with stale ones before them. */
+/* util/symbol: the call of the application behind a place in the C library is found in the words of
+ * the stack, and what earlier calls left there is not taken for it. The words are those of a true
+ * call, with stale ones before them. */
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <stdlib.h>
@@ -29,7 +30,8 @@ __attribute__((noinline, noclone)) static void sorts(void)
     qsort(numbers, 3, sizeof *numbers, compare);
 }
 
-/* Where calls returned to that have ended: one of the application's own function, and one of the library's. */
+/* Where calls returned to that have ended: one of the application's own function, and one of the
+ * library's. */
 __attribute__((noinline, noclone)) static void note(void)
 {
     stale[0] = (uintptr_t)__builtin_return_address(0);

@@ -222,8 +222,8 @@ static void delete_kernels(struct work *work)
     }
 }
 
-/* Copies for vector code: of kernels whose local size is known, where it is a constant, and of those
- * with loops over private arrays, whose turns hang on no size. */
+/* Copies for vector code: of kernels whose local size is known, where it is a constant, and of
+ * those with loops over private arrays, whose turns hang on no size. */
 static bool gets_copy(const struct work *work, const struct kernel *kernel, bool known)
 {
     if (known)
@@ -278,8 +278,8 @@ static char *straighten(const struct work *work, bool known)
     return error;
 }
 
-/* What vector code is made of; the scalar form beside a copy keeps its loops: unrolled it would take
- * as long to make as all the rest. */
+/* What vector code is made of; the scalar form beside a copy keeps its loops: unrolled it would
+ * take as long to make as all the rest. */
 static char *unroll(const struct work *work)
 {
     size_t count = work->code->kernels.count;

@@ -167,9 +167,8 @@ static int link_program(const struct arguments *arguments, struct sp_cc_text *lo
 
 static int generate(const struct arguments *arguments, struct sp_cc_text *log)
 {
-    struct sp_cc_code code = {.kernels = arguments->kernels,
-                              .options = arguments->options,
-                              .target = arguments->target};
+    struct sp_cc_code code = {
+        .kernels = arguments->kernels, .options = arguments->options, .target = arguments->target};
     struct sp_cc_text ir = {0}, object = {0};
     int result = 1;
     if (!code.kernels.count) {

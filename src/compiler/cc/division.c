@@ -1,7 +1,7 @@
-/* See division.h. In OpenCL C the result of an integer division by zero, and of the lowest number by -1, is
- * undefined, but nothing else happens (6.3.a); LLVM lets such a division do anything, and x86-64
- * traps, which would end the application. So the divisor 0 becomes 1, and for signed numbers -1 becomes 1 and
- * the result is negated, which wraps. Called by link.c.
+/* See division.h. In OpenCL C the result of an integer division by zero, and of the lowest number
+ * by -1, is undefined, but nothing else happens (6.3.a); LLVM lets such a division do anything, and
+ * x86-64 traps, which would end the application. So the divisor 0 becomes 1, and for signed numbers
+ * -1 becomes 1 and the result is negated, which wraps. Called by link.c.
  */
 #include "compiler/cc/division.h"
 
@@ -63,8 +63,8 @@ static void guard(LLVMBuilderRef builder, LLVMValueRef division, bool is_signed,
     }
     LLVMValueRef replaced =
         is_remainder ? LLVMConstNull(type) : LLVMBuildNeg(builder, dividend, "");
-    LLVMValueRef result = LLVMBuildBinOp(builder, LLVMGetInstructionOpcode(division), dividend,
-                                         safe, "");
+    LLVMValueRef result =
+        LLVMBuildBinOp(builder, LLVMGetInstructionOpcode(division), dividend, safe, "");
     result = LLVMBuildSelect(builder, is_minus_one, replaced, result, "");
     LLVMReplaceAllUsesWith(division, result);
     LLVMInstructionEraseFromParent(division);

@@ -4,8 +4,8 @@
 
 #include <llvm-c/Core.h>
 
-/* Guards every integer division and remainder whose divisor is not known to be harmless. Before any optimisation,
- * which may take a division for a promise that its divisor is not zero. */
+/* Guards every integer division and remainder whose divisor is not known to be harmless. Before any
+ * optimisation, which may take a division for a promise that its divisor is not zero. */
 void sp_cc_guard_divisions(LLVMModuleRef module);
 
 #endif

@@ -45,8 +45,8 @@ bool sp_ir_is_definition(LLVMValueRef function);
 LLVMIntPredicate sp_ir_opposite(LLVMIntPredicate predicate);
 LLVMIntPredicate sp_ir_swapped(LLVMIntPredicate predicate);
 
-/* Calls `visit` for each instruction of the module, in order. It may replace and erase the one it is given, and build before
- * and right behind it: what it builds is not visited. */
+/* Calls `visit` for each instruction of the module, in order. It may replace and erase the one it
+ * is given, and build before and right behind it: what it builds is not visited. */
 void sp_ir_each_instruction(LLVMModuleRef module,
                             void (*visit)(LLVMBuilderRef builder, LLVMValueRef value));
 

@@ -2,7 +2,8 @@
  * inline everything into the kernels; clean up; look at what is left; describe it.
  *
  * In the result every kernel is an external definition in the C convention and holds all its code
- * but calls of replaceable functions (replaceable.h); all else is internal. It keeps the triple of spir64: the target is chosen at code generation. */
+ * but calls of replaceable functions (replaceable.h); all else is internal. It keeps the triple of
+ * spir64: the target is chosen at code generation. */
 #include "compiler/cc/link.h"
 
 #include "compiler/cc/describe.h"
@@ -239,8 +240,8 @@ static bool has_recursion(LLVMModuleRef program, struct sp_cc_text *log)
             for (value = LLVMGetFirstInstruction(block); value && !found;
                  value = LLVMGetNextInstruction(value)) {
                 LLVMValueRef called = LLVMIsACallInst(value) ? LLVMGetCalledValue(value) : NULL;
-                if (!called || (LLVMIsAFunction(called) && (!sp_ir_is_definition(called) ||
-                                                            sp_cc_is_replaceable(called))))
+                if (!called || (LLVMIsAFunction(called) &&
+                                (!sp_ir_is_definition(called) || sp_cc_is_replaceable(called))))
                     continue;
                 if (LLVMIsAInlineAsm(called))
                     sp_cc_text_format(log, "error: assembly is not allowed in OpenCL C\n");
@@ -297,8 +298,9 @@ static enum sp_cc_status inline_all(LLVMContextRef context, LLVMModuleRef progra
         return SP_CC_SOURCE_ERROR;
     for (LLVMValueRef f = LLVMGetFirstFunction(program); f; f = LLVMGetNextFunction(f))
         drop_alias_scopes(context, f);
-    return sp_cc_passes_failed(sp_ir_run_passes(program, SP_CC_CLEANING, NULL), log) ? SP_CC_INTERNAL
-                                                                                      : SP_CC_OK;
+    return sp_cc_passes_failed(sp_ir_run_passes(program, SP_CC_CLEANING, NULL), log)
+               ? SP_CC_INTERNAL
+               : SP_CC_OK;
 }
 
 static int by_name(const void *a, const void *b)

@@ -14,7 +14,8 @@ struct sp_program_info;
  * nothing that copies or moves a barrier. */
 #define SP_CC_CLEANING                                                                             \
     "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"     \
-    "sroa<modify-cfg>,loop-mssa(licm),gvn<no-pre>,dse,instcombine<no-verify-fixpoint>,adce,simplifycfg),"  \
+    "sroa<modify-cfg>,loop-mssa(licm),gvn<no-pre>,dse,instcombine<no-verify-fixpoint>,adce,"       \
+    "simplifycfg),"                                                                                \
     "globaldce"
 
 struct sp_cc_blob {

@@ -130,7 +130,8 @@ static void start_child(struct server *server, int fd)
     server->children[server->num_children++] = child;
 }
 
-/* False: the server is to end. An interrupt of the terminal is for the application, which ends the server when it ends. */
+/* False: the server is to end. An interrupt of the terminal is for the application, which ends the
+ * server when it ends. */
 static bool take_signals(struct server *server)
 {
     struct signalfd_siginfo signal;

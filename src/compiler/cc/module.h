@@ -22,7 +22,8 @@ void sp_cc_module_write(LLVMModuleRef module, struct sp_cc_text *bytes);
 /* True, and a line in the log, where the module is not valid IR. */
 bool sp_cc_module_is_broken(LLVMModuleRef module, const char *when, struct sp_cc_text *log);
 
-/* What passes said: NULL, or a message, which goes to the log and is freed. True where there was one. */
+/* What passes said: NULL, or a message, which goes to the log and is freed. True where there was
+ * one. */
 bool sp_cc_passes_failed(char *message, struct sp_cc_text *log);
 
 #endif

@@ -10,8 +10,9 @@
 LLVMValueRef sp_cc_emit_record(LLVMModuleRef module, LLVMBuilderRef builder, LLVMBuilderRef entry,
                                LLVMValueRef *operands, unsigned count, uint64_t *bytes);
 
-/* For the CPU: builds the record and the call. operands[0] is the format, the rest are the values as clang
- * promoted them. `entry` is where the record's memory is taken. Returns what printf returns. */
+/* For the CPU: builds the record and the call. operands[0] is the format, the rest are the values
+ * as clang promoted them. `entry` is where the record's memory is taken. Returns what printf
+ * returns. */
 LLVMValueRef sp_cc_emit_print(LLVMModuleRef module, LLVMBuilderRef builder, LLVMBuilderRef entry,
                               LLVMValueRef launch, LLVMValueRef *operands, unsigned count);
 

@@ -29,8 +29,8 @@
 #define FOLDER_PREFIX "samepage-cc-"
 #define SERVER_FOLDER_PREFIX "samepage-cc-server-"
 
-/* Between making its folder and locking it a server takes microseconds; a folder younger than this, in seconds, is left
- * alone, whatever holds that server up. */
+/* Between making its folder and locking it a server takes microseconds; a folder younger than this,
+ * in seconds, is left alone, whatever holds that server up. */
 #define STALE_SECONDS 60
 
 static const char *folder_parent(void)
@@ -111,7 +111,8 @@ int sp_cc_folder_create_server(struct sp_cc_folder *folder)
     int error = create_folder(folder, SERVER_FOLDER_PREFIX);
     if (error)
         return error;
-    /* Open until the end. A file system without locks, where this fails, also has none to be got by a later server. */
+    /* Open until the end. A file system without locks, where this fails, also has none to be got by
+     * a later server. */
     int fd = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0)
         flock(fd, LOCK_EX);

@@ -16,8 +16,9 @@ struct sp_cc_folder {
 /* Makes a folder of mode 700 under TMPDIR or /tmp. 0 or -errno. */
 int sp_cc_folder_create(struct sp_cc_folder *folder);
 
-/* The same for the server, named and locked so that a later server can tell whether this one still runs. The lock ends
- * with the process. First removes the folders of this user's servers that were killed. */
+/* The same for the server, named and locked so that a later server can tell whether this one still
+ * runs. The lock ends with the process. First removes the folders of this user's servers that were
+ * killed. */
 int sp_cc_folder_create_server(struct sp_cc_folder *folder);
 
 /* Removes the folder and all in it. */
@@ -38,8 +39,8 @@ int sp_cc_write_file(const char *path, const void *bytes, size_t size);
 int sp_cc_run_tool(const struct sp_cc_strings *words, const void *input, size_t input_size,
                    struct sp_cc_text *said);
 
-/* The path of a tool: the environment's, else that of a bundle which this program is part of, else the one found when
- * this program was built. Valid until the next call. */
+/* The path of a tool: the environment's, else that of a bundle which this program is part of, else
+ * the one found when this program was built. Valid until the next call. */
 const char *sp_cc_tool_path(const char *variable, const char *built_in);
 
 #endif

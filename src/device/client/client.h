@@ -273,7 +273,8 @@ void sp_client_unit_close(struct client_device *device);
  * sp_client_unit_begin is to be called before the process sees it. */
 bool sp_client_unit_is_for(const struct client_device *device, const struct sp_code_kernel *kernel);
 
-/* With the lock held: one more kernel is in flight. -ENOMEM where there is no thread to serve it. */
+/* With the lock held: one more kernel is in flight. -ENOMEM where there is no thread to serve it.
+ */
 int sp_client_unit_begin(struct client_device *device);
 
 /* With the lock held: one such kernel has ended. */

@@ -31,9 +31,9 @@
 /* On the H200 triad reaches 3342 GB/s with 256, 1257 with 64 and 2892 with 1024 (measured). */
 #define GOOD_ITEMS 256u
 
-/* In planes and volumes groups are blocks of rows: neighbours share what they read, and the rows of a
- * warp end at about the same time. Smaller groups, which suit a Mandelbrot set (36 us with 32 x 4, 37
- * with 32 x 8 and with 256 x 1), are too many for a stencil: an H200 starts 1.6 of them in a
+/* In planes and volumes groups are blocks of rows: neighbours share what they read, and the rows of
+ * a warp end at about the same time. Smaller groups, which suit a Mandelbrot set (36 us with 32 x
+ * 4, 37 with 32 x 8 and with 256 x 1), are too many for a stencil: an H200 starts 1.6 of them in a
  * nanosecond (measured). */
 #define GOOD_ROWS 8u
 

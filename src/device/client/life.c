@@ -526,7 +526,8 @@ static void close_rings(struct client_device *device, enum end end, int error, c
     describe_death(device, end, error, reason);
     pthread_mutex_lock(&device->lock);
     device->state = CLIENT_LOSING;
-    /* Works are compared with it under the lock; sequentially consistent for who sets `lost` (driver.h). */
+    /* Works are compared with it under the lock; sequentially consistent for who sets `lost`
+     * (driver.h). */
     atomic_fetch_add_explicit(&device->device.life, 1, memory_order_seq_cst);
     pthread_cond_broadcast(&device->moved);
     pthread_mutex_unlock(&device->lock);

@@ -86,8 +86,8 @@ static uint32_t distance(struct sp_device *given, uint32_t source)
     return device->description.peers >> from->ordinal & 1 ? DIRECT : UINT32_MAX;
 }
 
-/* A virtual device maps the files in which the memory of others lies, unless those are a DRM node's; a GPU maps what other GPUs
- * export. */
+/* A virtual device maps the files in which the memory of others lies, unless those are a DRM
+ * node's; a GPU maps what other GPUs export. */
 static bool sees(struct sp_device *given, uint32_t source)
 {
     const struct client_device *device = client_of(given);

@@ -15,7 +15,8 @@
 #include "util/futex.h"
 #include "util/thread.h"
 
-/* Calls into the runtime and, from there, the application's functions are not made on it, but it may destroy objects. */
+/* Calls into the runtime and, from there, the application's functions are not made on it, but it
+ * may destroy objects. */
 #define BURY_STACK_BYTES (256u << 10)
 
 /* The agent's place as the record names it; false where there is no such agent. */
@@ -108,7 +109,7 @@ static int encode_range(struct client_device *device, const struct sp_work *work
         command->kind = work->kind == SP_WORK_UNBIND    ? SP_COMMAND_UNBIND
                         : work->kind == SP_WORK_DECLARE ? SP_COMMAND_DECLARE
                         : work->range.is_home           ? SP_COMMAND_BIND_HOME
-                                                     : SP_COMMAND_BIND_PRIVATE;
+                                                        : SP_COMMAND_BIND_PRIVATE;
         return 0;
     }
     command->kind = SP_COMMAND_TRANSFER;
@@ -125,11 +126,10 @@ static int encode_range(struct client_device *device, const struct sp_work *work
 static int encode(struct client_device *device, const struct sp_work *work,
                   struct sp_command *command)
 {
-    command->flags =
-        (uint16_t)((work->timed ? SP_COMMAND_TIMED : 0) |
-                   (work->started ? SP_COMMAND_TELL_START : 0) |
-                   (work->driver.workers & WORK_USES_UNIT ? SP_COMMAND_ATOMICS : 0) |
-                   work->beside * SP_COMMAND_BESIDE_WORKS);
+    command->flags = (uint16_t)((work->timed ? SP_COMMAND_TIMED : 0) |
+                                (work->started ? SP_COMMAND_TELL_START : 0) |
+                                (work->driver.workers & WORK_USES_UNIT ? SP_COMMAND_ATOMICS : 0) |
+                                work->beside * SP_COMMAND_BESIDE_WORKS);
     if (work->kind == WORK_INIT_GLOBALS) {
         command->kind = SP_COMMAND_INIT_GLOBALS;
         command->init_globals.slot = ((const struct init_globals_work *)work)->code->slot;
@@ -278,8 +278,8 @@ static void *bury(void *argument)
     return NULL;
 }
 
-/* Who submits may hold locks that `finished` takes, so works that end at once are ended by another thread. Where none can
- * be started they stay due, for the next thread that waits. */
+/* Who submits may hold locks that `finished` takes, so works that end at once are ended by another
+ * thread. Where none can be started they stay due, for the next thread that waits. */
 static void have_delivered(struct client_device *device)
 {
     pthread_mutex_lock(&device->lock);

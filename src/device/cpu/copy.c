@@ -1,8 +1,8 @@
 /* Copies and fills on all cores.
  *
- * A work is cut into pieces; a piece of a large work goes past the caches with streaming stores, since what is
- * larger than the last cache would be evicted before it is read again and a normal store would first
- * read the line that it overwrites. A rectangle's pieces are rows.
+ * A work is cut into pieces; a piece of a large work goes past the caches with streaming stores,
+ * since what is larger than the last cache would be evicted before it is read again and a normal
+ * store would first read the line that it overwrites. A rectangle's pieces are rows.
  */
 #include <stdint.h>
 #include <string.h>
@@ -13,13 +13,15 @@
 #include <emmintrin.h>
 #endif
 
-/* One piece: a few of these keep every core busy to the end, and starting one is nothing beside it. */
+/* One piece: a few of these keep every core busy to the end, and starting one is nothing beside it.
+ */
 #define PIECE_BYTES (UINT64_C(1) << 20)
 
 /* From here on waking other threads (5 us) pays: about what one core copies in 20 us. */
 #define PARALLEL_MIN_BYTES (UINT64_C(256) << 10)
 
-/* From here on stores go past the caches: beyond what a core's share of a last-level cache holds. */
+/* From here on stores go past the caches: beyond what a core's share of a last-level cache holds.
+ */
 #define STREAM_MIN_BYTES (UINT64_C(4) << 20)
 
 #define STREAM_BLOCK_BYTES 64u
@@ -134,7 +136,8 @@ static void run_fill(struct sp_work *work, uint64_t first, uint64_t end)
         memset(dst, work->fill.pattern[0], bytes);
         return;
     }
-    /* One block as it must stand at a multiple of its own size, whatever the pattern's phase there. */
+    /* One block as it must stand at a multiple of its own size, whatever the pattern's phase there.
+     */
     unsigned char block[SP_MAX_PATTERN_BYTES];
     size_t head = -(uintptr_t)dst & (SP_MAX_PATTERN_BYTES - 1);
     if (head > bytes)

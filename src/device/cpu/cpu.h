@@ -31,7 +31,8 @@ static inline struct cpu_device *sp_cpu_device(struct sp_device *device)
 
 /* nodes.c: set up once with the device, read-only afterwards. */
 
-/* Machines have up to 16 (eight sockets in two clusters each); the rest of a larger one is taken for one node. */
+/* Machines have up to 16 (eight sockets in two clusters each); the rest of a larger one is taken
+ * for one node. */
 #define SP_CPU_MAX_NODES 32u
 
 void sp_cpu_nodes_init(const cpu_set_t *processors);
@@ -40,7 +41,8 @@ unsigned sp_cpu_num_nodes(void);
 const cpu_set_t *sp_cpu_node_processors(unsigned node);
 /* Where this thread runs now. */
 unsigned sp_cpu_node_here(void);
-/* The node of thread `number` of `count`, so that each node has threads in proportion to its processors. */
+/* The node of thread `number` of `count`, so that each node has threads in proportion to its
+ * processors. */
 unsigned sp_cpu_node_of_thread(unsigned number, unsigned count);
 
 /* pieces.c */
@@ -50,7 +52,8 @@ struct sp_cpu_pieces {
     bool is_begin; /* nobody took any before */
 };
 
-/* After parts, chunk and device are set. Never fails: without memory the nodes have no shares of their own. */
+/* After parts, chunk and device are set. Never fails: without memory the nodes have no shares of
+ * their own. */
 void sp_cpu_pieces_init(struct sp_work *work);
 void sp_cpu_pieces_finish(struct sp_work *work);
 bool sp_cpu_pieces_left(const struct sp_work *work);
@@ -59,12 +62,13 @@ bool sp_cpu_pieces_take(struct sp_work *work, unsigned node, struct sp_cpu_piece
 
 /* pool.c */
 
-/* Adds a work with `parts` pieces, taken `chunk` at a time. driver.parts and driver.chunk are set by
- * the caller; heavy: worth waking other threads for. */
+/* Adds a work with `parts` pieces, taken `chunk` at a time. driver.parts and driver.chunk are set
+ * by the caller; heavy: worth waking other threads for. */
 void sp_cpu_pool_submit(struct sp_device *device, struct sp_work *work, bool is_heavy);
 void sp_cpu_pool_wait(struct sp_device *device, struct sp_gate *gate, const void *stream);
 
-/* What the pool calls: runs the pieces [first, end) of a work on this thread. 0 or a negative errno. */
+/* What the pool calls: runs the pieces [first, end) of a work on this thread. 0 or a negative
+ * errno. */
 int sp_cpu_work_run(struct sp_work *work, uint64_t first, uint64_t end);
 
 /* Memory of this thread for the work at hand, SP_CPU_SCRATCH_ALIGN aligned, content undefined; NULL
@@ -79,7 +83,8 @@ void sp_cpu_unload(struct sp_code *code);
 struct sp_code_kernel *sp_cpu_find(struct sp_code *code, const char *name);
 void sp_cpu_init_globals(struct sp_code *code, unsigned char *globals);
 
-/* Sets parts and chunk of a kernel's work and lays out its local memory. Returns whether it is heavy. */
+/* Sets parts and chunk of a kernel's work and lays out its local memory. Returns whether it is
+ * heavy. */
 bool sp_cpu_kernel_plan(struct sp_work *work, unsigned threads);
 int sp_cpu_kernel_run(struct sp_work *work, uint64_t first, uint64_t end);
 void sp_cpu_suggest_local_size(struct sp_device *device, const struct sp_kernel_info *info,
@@ -92,8 +97,8 @@ int sp_cpu_copy_run(struct sp_work *work, uint64_t first, uint64_t end);
 /* print.c: writes one record to stdout. What printf returns in OpenCL C: 0, or -1. */
 int32_t sp_cpu_print(const struct sp_cpu_launch *launch, const char *format, const void *record,
                      uint64_t record_bytes);
-/* Likewise, for a record of code that runs elsewhere: string_at gives the text at an address that the record
- * names for %s. */
+/* Likewise, for a record of code that runs elsewhere: string_at gives the text at an address that
+ * the record names for %s. */
 int32_t sp_cpu_print_record(const char *format, const void *record, uint64_t record_bytes,
                             const char *(*string_at)(uint64_t address));
 /* Makes what was printed by a work visible. */

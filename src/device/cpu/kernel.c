@@ -2,8 +2,8 @@
  *
  * A loaded object is private to one program: it comes from a memory file of its own, so that the
  * dynamic linker never takes two programs for one, and nothing on disk can change under running
- * code. A kernel remembers how long its work-groups take; a work that is too small to be worth a second thread is
- * run by one.
+ * code. A kernel remembers how long its work-groups take; a work that is too small to be worth a
+ * second thread is run by one.
  *
  * No lock: what is shared is read-only but for that one figure, which is atomic.
  */
@@ -29,7 +29,8 @@
 /* And there are about so many for each thread, so that the last ones end together. */
 #define CHUNKS_PER_THREAD 8u
 
-/* Runs expected to be shorter are measured once in so many times: 50 ns for the clock are 1% of it. */
+/* Runs expected to be shorter are measured once in so many times: 50 ns for the clock are 1% of it.
+ */
 #define SHORT_RUN_NS 5000u
 #define SHORT_RUNS_PER_MEASURE 8u
 
@@ -44,8 +45,8 @@ struct sp_code_kernel {
     uint32_t args_bytes;
     uint64_t local_static_bytes;
     uint64_t context_fixed_bytes, context_item_bytes;
-    uint32_t num_locals;     /* __local pointer arguments */
-    uint32_t *local_offsets; /* where they stand in the argument block */
+    uint32_t num_locals;         /* __local pointer arguments */
+    uint32_t *local_offsets;     /* where they stand in the argument block */
     _Atomic uint64_t group_ns16; /* mean time of one work-group in 1/16 ns; 0: never run */
 };
 
@@ -62,9 +63,9 @@ struct launch {
     bool has_printed;
 };
 
-/* dlopen takes two paths for one object when the strings are equal, and the numbers of descriptors come
- * again: so each load spells its path differently, with the bits of a counter as "/" or "/./". The process
- * is named by its number, not as self: a debugger opens the same path. */
+/* dlopen takes two paths for one object when the strings are equal, and the numbers of descriptors
+ * come again: so each load spells its path differently, with the bits of a counter as "/" or "/./".
+ * The process is named by its number, not as self: a debugger opens the same path. */
 static void unique_path(char *path, size_t size, int descriptor)
 {
     static _Atomic uint32_t counter;
@@ -221,8 +222,8 @@ static int32_t print_from(const struct sp_cpu_launch *launch, const char *format
     return sp_cpu_print(launch, format, record, record_bytes);
 }
 
-/* The bytes of local memory: the kernel's own variables, then the __local arguments, whose places are written into the block
- * `placed` (may be NULL) in place of their sizes. */
+/* The bytes of local memory: the kernel's own variables, then the __local arguments, whose places
+ * are written into the block `placed` (may be NULL) in place of their sizes. */
 static uint64_t place_locals(const struct sp_code_kernel *kernel, const unsigned char *args,
                              unsigned char *placed)
 {
@@ -237,7 +238,8 @@ static uint64_t place_locals(const struct sp_code_kernel *kernel, const unsigned
     return end;
 }
 
-/* Folds the time of `groups` work-groups into the kernel's mean: an eighth of the new to seven of the old. */
+/* Folds the time of `groups` work-groups into the kernel's mean: an eighth of the new to seven of
+ * the old. */
 static void note_time(struct sp_code_kernel *kernel, uint64_t ns, uint64_t groups)
 {
     uint64_t ns16 = ns * 16 / groups;
@@ -246,7 +248,8 @@ static void note_time(struct sp_code_kernel *kernel, uint64_t ns, uint64_t group
     atomic_store_explicit(&kernel->group_ns16, mean ? mean : 1, memory_order_relaxed);
 }
 
-/* Reading the clock twice costs 50 ns, a tenth of the smallest launch: of short runs only some are measured. */
+/* Reading the clock twice costs 50 ns, a tenth of the smallest launch: of short runs only some are
+ * measured. */
 static bool is_worth_measuring(struct sp_code_kernel *kernel, uint64_t groups)
 {
     static SP_THREAD_LOCAL unsigned runs;
@@ -272,7 +275,8 @@ int sp_cpu_kernel_run(struct sp_work *work, uint64_t first, uint64_t end)
         items *= range->local_size[d];
     }
 
-    /* Every thread has local memory of its own, so with __local arguments also a block of its own. */
+    /* Every thread has local memory of its own, so with __local arguments also a block of its own.
+     */
     uint64_t block = kernel->num_locals ? align_up(kernel->args_bytes, SP_CPU_SCRATCH_ALIGN) : 0;
     uint64_t context = kernel->context_fixed_bytes +
                        kernel->context_item_bytes * align_up(items, SP_CPU_CONTEXT_ROUND);

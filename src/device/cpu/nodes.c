@@ -1,7 +1,8 @@
 /* NUMA nodes: which processors of the device lie together.
  *
- * Read from libnuma once, when the device is found, and never changed. Only nodes that have processors of the
- * device count; they are numbered from 0 without gaps. Where libnuma knows nothing, all processors are one node.
+ * Read from libnuma once, when the device is found, and never changed. Only nodes that have
+ * processors of the device count; they are numbered from 0 without gaps. Where libnuma knows
+ * nothing, all processors are one node.
  */
 #include <numa.h>
 
@@ -29,7 +30,8 @@ void sp_cpu_nodes_init(const cpu_set_t *processors)
     cpu_set_t left = *processors;
     struct bitmask *mask = numa_available() < 0 ? NULL : numa_allocate_cpumask();
     nodes.count = 0;
-    for (int node = 0; mask && node <= numa_max_node() && nodes.count < SP_CPU_MAX_NODES - 1; node++) {
+    for (int node = 0; mask && node <= numa_max_node() && nodes.count < SP_CPU_MAX_NODES - 1;
+         node++) {
         cpu_set_t own;
         CPU_ZERO(&own);
         if (numa_node_to_cpus(node, mask))

@@ -1,8 +1,9 @@
 /* Who takes which piece of a work (docs/cpu-scheduler.md).
  *
- * A work has one counter of the pieces that are taken, or, on a machine of several nodes, a share with a counter of its own
- * for each node. Counters only grow; a piece belongs to the thread whose addition took it. Relaxed throughout: pieces are
- * published, and their results handed over, by the pool's lock under which a work is joined and left.
+ * A work has one counter of the pieces that are taken, or, on a machine of several nodes, a share
+ * with a counter of its own for each node. Counters only grow; a piece belongs to the thread whose
+ * addition took it. Relaxed throughout: pieces are published, and their results handed over, by the
+ * pool's lock under which a work is joined and left.
  */
 #include "device/cpu/cpu.h"
 #include "util/block.h"
@@ -79,7 +80,8 @@ bool sp_cpu_pieces_left(const struct sp_work *work)
     return false;
 }
 
-static bool take(_Atomic uint64_t *next, uint64_t limit, uint64_t chunk, struct sp_cpu_pieces *taken)
+static bool take(_Atomic uint64_t *next, uint64_t limit, uint64_t chunk,
+                 struct sp_cpu_pieces *taken)
 {
     taken->first = atomic_fetch_add_explicit(next, chunk, memory_order_relaxed);
     if (taken->first >= limit)

@@ -1,10 +1,10 @@
 /* The pool: threads that run works, piece by piece.
  *
- * A work is in the list as long as it has pieces that nobody took. A thread joins a work under the pool's lock,
- * then takes pieces (pieces.c), without the lock, and leaves it under the lock again. The
- * last to leave a work that has no pieces left ends it. A work of a single chunk is taken out of the list when it
- * is joined, so its runner needs no second lock. No work has more threads on it at once than its device has
- * compute units, and threads of the application count among them.
+ * A work is in the list as long as it has pieces that nobody took. A thread joins a work under the
+ * pool's lock, then takes pieces (pieces.c), without the lock, and leaves it under the lock again.
+ * The last to leave a work that has no pieces left ends it. A work of a single chunk is taken out
+ * of the list when it is joined, so its runner needs no second lock. No work has more threads on it
+ * at once than its device has compute units, and threads of the application count among them.
  *
  * At most one idle thread spins for new work, for SPIN_NS, and the others sleep; a thread that
  * waits for a gate spins as long. So a chain of tiny works costs no system call, and an idle
@@ -38,8 +38,9 @@ static struct {
     unsigned num_threads;  /* that were to be started; set before the first is */
     atomic_uint listed;    /* works in the list: exact under the lock, a hint without */
     atomic_uint submitted; /* counts works; those that spin wait for it to change */
-    /* Sequentially consistent, with the list's lock: a submitter sees the sleeper and changes the word, or
-     * the sleeper, which looks at the list once more after it counted itself, sees the work. */
+    /* Sequentially consistent, with the list's lock: a submitter sees the sleeper and changes the
+     * word, or the sleeper, which looks at the list once more after it counted itself, sees the
+     * work. */
     atomic_uint sleepers;
     atomic_uint wake_word; /* sleepers wait for it to change */
     atomic_uint spinners;
@@ -47,11 +48,12 @@ static struct {
 
 static SP_THREAD_LOCAL struct {
     bool is_worker;
-    /* Of a worker: its node, and the NUMA sub-device whose processors it is bound to in place of the node's, or NULL. */
+    /* Of a worker: its node, and the NUMA sub-device whose processors it is bound to in place of
+     * the node's, or NULL. */
     unsigned node;
     const struct cpu_device *placed_for;
-    /* While it ends a work: the stream of the works that it may take next, any with is_worker; and whether it has kept one for
-     * itself by waking nobody. */
+    /* While it ends a work: the stream of the works that it may take next, any with is_worker; and
+     * whether it has kept one for itself by waking nobody. */
     bool is_ending;
     const void *stream;
     bool has_kept;
@@ -86,7 +88,8 @@ static void unlist_work(struct sp_work *previous, struct sp_work *work)
 
 static bool has_place(struct sp_work *work)
 {
-    return work->driver.workers < work->driver.device->info.compute_units && sp_cpu_pieces_left(work);
+    return work->driver.workers < work->driver.device->info.compute_units &&
+           sp_cpu_pieces_left(work);
 }
 
 static void wake_one_sleeper(void)
@@ -106,7 +109,8 @@ static struct sp_work *join_work(const void *stream)
 
     pthread_mutex_lock(&pool.lock);
     for (work = pool.first; work; previous = work, work = work->driver.next) {
-        if (stream && (work->stream != stream || sp_cpu_device(work->driver.device)->has_processors))
+        if (stream &&
+            (work->stream != stream || sp_cpu_device(work->driver.device)->has_processors))
             continue;
         if (!has_place(work))
             continue;
@@ -194,7 +198,8 @@ static void run_work(struct sp_work *work, struct sp_gate *gate)
     }
 }
 
-/* Spins until something is submitted; false when it took too long or another thread spins already. */
+/* Spins until something is submitted; false when it took too long or another thread spins already.
+ */
 static bool spin_for_work(unsigned seen)
 {
     unsigned none = 0;
@@ -209,7 +214,8 @@ static bool spin_for_work(unsigned seen)
             sp_cpu_pause();
         }
     } while (!is_new && sp_time_ns() < end);
-    /* Before the last look at the list: a submitter that saw the spinner and woke nobody is then seen. */
+    /* Before the last look at the list: a submitter that saw the spinner and woke nobody is then
+     * seen. */
     atomic_store_explicit(&pool.spinners, 0, memory_order_seq_cst);
     return is_new;
 }
@@ -271,12 +277,13 @@ static int start_threads(unsigned wanted)
     return started ? 0 : -ENOMEM;
 }
 
-/* Whether this thread, which is about to look for a work, may keep this one: it may take it, and has kept none. */
+/* Whether this thread, which is about to look for a work, may keep this one: it may take it, and
+ * has kept none. */
 static bool may_keep(const struct sp_work *work)
 {
     return this_thread.is_ending && !this_thread.has_kept &&
-           (this_thread.is_worker ||
-            (work->stream == this_thread.stream && !sp_cpu_device(work->driver.device)->has_processors));
+           (this_thread.is_worker || (work->stream == this_thread.stream &&
+                                      !sp_cpu_device(work->driver.device)->has_processors));
 }
 
 void sp_cpu_pool_submit(struct sp_device *device, struct sp_work *work, bool is_heavy)
@@ -303,8 +310,8 @@ void sp_cpu_pool_submit(struct sp_device *device, struct sp_work *work, bool is_
         work->finished(work, error);
         return;
     }
-    /* In the list it is anybody's, and may be gone by now. A spinning thread will find it, or this one; a heavy work is worth
-     * a second one. */
+    /* In the list it is anybody's, and may be gone by now. A spinning thread will find it, or this
+     * one; a heavy work is worth a second one. */
     if (is_heavy)
         wake_one_sleeper();
     else if (atomic_load_explicit(&pool.spinners, memory_order_seq_cst) > 0)

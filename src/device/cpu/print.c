@@ -1,9 +1,9 @@
 /* printf records to text (OpenCL C 3.0, 6.15.14).
  *
  * The compiler packed the arguments with their types (cpu_abi.h), so each conversion is checked
- * against what is really there. A conversion is handed to the C library one lane at a time, with the flags,
- * width and precision of the format and the length that the lane's type needs; a vector's lanes are separated by
- * commas. One record is one locked write to stdout.
+ * against what is really there. A conversion is handed to the C library one lane at a time, with
+ * the flags, width and precision of the format and the length that the lane's type needs; a
+ * vector's lanes are separated by commas. One record is one locked write to stdout.
  */
 #include <inttypes.h>
 #include <stdbool.h>

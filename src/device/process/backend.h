@@ -35,15 +35,15 @@ struct sp_buffers {
 struct sp_backend_setup {
     unsigned char *window; /* the shared addresses: reserved here, and inaccessible until bound */
     size_t window_bytes;
-    int host_file;                    /* byte n is byte n of the window: the host's pages */
-    unsigned char *host;              /* all of it, mapped elsewhere */
-    uint64_t memory_bytes;            /* what may be bound to memory of the device at a time */
-    uint32_t threads;                 /* 0: as many as there are processors */
-    uint32_t ordinal;                 /* which of the machine's devices of this kind */
+    int host_file;                       /* byte n is byte n of the window: the host's pages */
+    unsigned char *host;                 /* all of it, mapped elsewhere */
+    uint64_t memory_bytes;               /* what may be bound to memory of the device at a time */
+    uint32_t threads;                    /* 0: as many as there are processors */
+    uint32_t ordinal;                    /* which of the machine's devices of this kind */
     uint64_t atomic_start, atomic_bytes; /* the part of the window for atomics of all agents */
-    struct sp_unit_slot *unit;        /* SP_UNIT_SLOTS of the atomic unit, on pages of their own, served
-                                         by the application while a kernel with SP_COMMAND_ATOMICS is
-                                         under way */
+    struct sp_unit_slot *unit; /* SP_UNIT_SLOTS of the atomic unit, on pages of their own, served
+                                  by the application while a kernel with SP_COMMAND_ATOMICS is
+                                  under way */
     const struct sp_buffers *buffers; /* where the memory comes from; NULL: as the backend likes */
 };
 
@@ -82,12 +82,14 @@ struct sp_backend {
     void (*peer_part_gone)(uint32_t index, uint32_t generation, uint64_t start, uint64_t bytes);
 
     /* Begins one command; `code` is that of kernels and INIT_GLOBALS, else NULL. Commands take
-     * effect in the order of these calls, but for those that may run beside one another (SP_COMMAND_BESIDE_). sp_process_began and sp_process_ended are called for
-     * each, here or in progress. `command` is only there during the call. */
+     * effect in the order of these calls, but for those that may run beside one another
+     * (SP_COMMAND_BESIDE_). sp_process_began and sp_process_ended are called for each, here or in
+     * progress. `command` is only there during the call. */
     void (*submit)(const struct sp_command *command, void *code);
 
-    /* In the handler of a fault at `address`, on a thread that runs a kernel: true where the access can be made
-     * again, for it was only kept from the kernel (DECLARE). NULL: the backend keeps nothing from kernels. */
+    /* In the handler of a fault at `address`, on a thread that runs a kernel: true where the access
+     * can be made again, for it was only kept from the kernel (DECLARE). NULL: the backend keeps
+     * nothing from kernels. */
     bool (*reveal)(uint64_t address);
 
     /* Sees to commands under way: false when there are none. `has_more`: another command comes at
@@ -95,7 +97,8 @@ struct sp_backend {
     bool (*progress)(bool has_more);
 
     /* Commands have been under way for a while without an end, and the loop is about to sleep: from
-     * now on sp_process_wake is to be called when progress has something to do. NULL as progress. */
+     * now on sp_process_wake is to be called when progress has something to do. NULL as progress.
+     */
     void (*rest)(void);
 };
 
@@ -116,10 +119,11 @@ void sp_process_export(uint64_t start, uint64_t bytes, int file);
  * gone. Nothing where there are none. */
 void sp_process_unexport(uint64_t start, uint64_t bytes);
 
-/* Before a transfer from another device, or a binding of its memory: waits until this process knows all that it must of the
- * memory there: no part that the backend has is an old one, and peer_part was called for all that
- * the range needs. 0; -ENODEV where there is no such device, or part; -EIO where that memory is
- * gone for good; -ETIMEDOUT. All can be replaced when this returns: `generation` tells. */
+/* Before a transfer from another device, or a binding of its memory: waits until this process knows
+ * all that it must of the memory there: no part that the backend has is an old one, and peer_part
+ * was called for all that the range needs. 0; -ENODEV where there is no such device, or part; -EIO
+ * where that memory is gone for good; -ETIMEDOUT. All can be replaced when this returns:
+ * `generation` tells. */
 int sp_process_await_peer(const struct sp_command *transfer);
 
 /* The backend has given up what peer_part gave it there: it is fetched again when it is needed. */

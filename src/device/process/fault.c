@@ -6,10 +6,10 @@
  *
  * A crash. The handlers of the signals that stand for one write what happened into the rings' page,
  * which the application reads after our death, and then let the signal do what it does by default.
- * A fault that the backend has made itself, to see what a kernel touches, is undone by it and goes on instead.
- * They are installed here, in a process of ours, never in the application. Every thread that runs
- * kernels has the signals unblocked (the kernel skips the handler of a blocked one) and a stack for
- * the handler (a kernel may have used up its own).
+ * A fault that the backend has made itself, to see what a kernel touches, is undone by it and goes
+ * on instead. They are installed here, in a process of ours, never in the application. Every thread
+ * that runs kernels has the signals unblocked (the kernel skips the handler of a blocked one) and a
+ * stack for the handler (a kernel may have used up its own).
  */
 #include <errno.h>
 #include <poll.h>

@@ -65,7 +65,8 @@ void sp_prints_init(struct sp_rings *rings);
  * `application`: a pidfd, or -1. 0 or a negative errno. */
 int sp_fault_watch(int socket, int application);
 
-/* From now on a crash leaves its signal and address in `rings`; unless `reveal` (may be NULL) undoes it. */
+/* From now on a crash leaves its signal and address in `rings`; unless `reveal` (may be NULL)
+ * undoes it. */
 void sp_fault_report_to(struct sp_rings *rings, bool (*reveal)(uint64_t address));
 
 /* Lets this thread report crashes as well: no signal of a crash is blocked, and the handler has a

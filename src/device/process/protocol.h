@@ -72,7 +72,7 @@ struct sp_device_description {
     uint32_t has_pci, pci_domain, pci_bus, pci_device, pci_function;
     uint32_t has_uuid;
     unsigned char uuid[16];
-    uint32_t peers; /* bit n: it copies directly from device n of its kind */
+    uint32_t peers;              /* bit n: it copies directly from device n of its kind */
     uint32_t has_failed_atomics; /* 0 or 1: the atomic unit was tried, and cannot be relied on */
 };
 
@@ -86,7 +86,8 @@ struct sp_device_message {
     uint64_t info_bytes;
     uint64_t memory_bytes;
     uint64_t start;
-    uint64_t atomic_start, atomic_bytes; /* HELLO: the part of the window for atomics of all agents */
+    uint64_t atomic_start,
+        atomic_bytes; /* HELLO: the part of the window for atomics of all agents */
     uint32_t unexports;
     uint32_t reader, reader_generation; /* index, and which of its processes */
     uint32_t threads;
@@ -138,7 +139,8 @@ enum sp_command_kind {
     SP_COMMAND_FILL,
     SP_COMMAND_BIND_PRIVATE,
     SP_COMMAND_BIND_HOME,
-    SP_COMMAND_BIND_PEER, /* range: start, bytes; source, generation, unexports: whose memory it is */
+    SP_COMMAND_BIND_PEER, /* range: start, bytes; source, generation, unexports: whose memory it is
+                           */
     SP_COMMAND_UNBIND,
     SP_COMMAND_TRANSFER,
     SP_COMMAND_DECLARE, /* range: start, bytes, ticket. A backend that cannot refuses it, and
@@ -195,11 +197,12 @@ struct sp_command {
         } fill;
         struct {
             uint64_t start, bytes;
-            uint32_t source, destination; /* transfer: SP_PLACE_, or a device's index; bind peer: source, an index */
+            uint32_t source, destination; /* transfer: SP_PLACE_, or a device's index; bind peer:
+                                             source, an index */
             uint32_t generation;          /* of the other device's memory */
             uint32_t unexports;           /* of that device, which must be known here */
             uint64_t ticket;              /* declare: of the kernel to come */
-            uint64_t num_pieces;          /* transfer: of the range these alone are copied; 0: all of it */
+            uint64_t num_pieces; /* transfer: of the range these alone are copied; 0: all of it */
             struct sp_piece pieces[];
         } range;
     };
@@ -244,8 +247,8 @@ struct sp_rings {
     alignas(4096) unsigned char commands[SP_COMMAND_RING_BYTES];
     alignas(4096) struct sp_completion completions[SP_COMPLETION_RECORDS];
     alignas(4096) char prints[SP_PRINT_RING_BYTES];
-    /* A GPU's requests, written by its kernels, and the application's replies; its pages appear when
-     * they are used. */
+    /* A GPU's requests, written by its kernels, and the application's replies; its pages appear
+     * when they are used. */
     alignas(4096) struct sp_unit_slot unit[SP_UNIT_SLOTS];
 };
 

@@ -44,8 +44,8 @@ static void assemble(const char *ptx)
 }
 
 enum sp_cc_status try_ptx(const struct program *program, const char *target,
-                                 const uint64_t local[3], const char *const *options,
-                                 struct sp_cc_text *ptx, struct sp_cc_text *log)
+                          const uint64_t local[3], const char *const *options,
+                          struct sp_cc_text *ptx, struct sp_cc_text *log)
 {
     struct sp_cc_code code = {.ir = {program->ir.bytes, program->ir.size}, .target = target};
     setenv("SAMEPAGE_BUILTINS_NVPTX", SP_TEST_NVPTX, 0);
@@ -75,8 +75,7 @@ static unsigned other_calls(const char *ptx)
 }
 
 /* The PTX of all kernels of a program, assembled as well; to be freed. */
-char *ptx_of(const struct program *program, const uint64_t local[3],
-                    const char *const *options)
+char *ptx_of(const struct program *program, const uint64_t local[3], const char *const *options)
 {
     struct sp_cc_text ptx = {0}, log = {0};
     if (try_ptx(program, TARGET, local, options, &ptx, &log) != SP_CC_OK)

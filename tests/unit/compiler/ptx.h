@@ -1,5 +1,5 @@
-/* From OpenCL C to PTX in a test. Where ptxas of the CUDA toolkit is at hand, it has to take everything that is
- * made here; nothing else needs more than LLVM. */
+/* From OpenCL C to PTX in a test. Where ptxas of the CUDA toolkit is at hand, it has to take
+ * everything that is made here; nothing else needs more than LLVM. */
 #ifndef SP_TEST_COMPILER_PTX_H
 #define SP_TEST_COMPILER_PTX_H
 
@@ -16,7 +16,8 @@
 
 extern const char *const version_3[]; /* -cl-std=CL3.0 */
 
-/* All kernels of the program as PTX, or a message in the log. `local`: their local size, or NULL. */
+/* All kernels of the program as PTX, or a message in the log. `local`: their local size, or NULL.
+ */
 enum sp_cc_status try_ptx(const struct program *program, const char *target,
                           const uint64_t local[3], const char *const *options,
                           struct sp_cc_text *ptx, struct sp_cc_text *log);

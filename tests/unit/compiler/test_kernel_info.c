@@ -23,7 +23,9 @@ static struct sp_kernel_info kernels[] = {
      .reqd_local_size = {8, 1, 1},
      .local_static_bytes = 256,
      .has_barrier = true},
-    {.name = "two", .attributes = "vec_type_hint(int)", .follows_pointers = true,
+    {.name = "two",
+     .attributes = "vec_type_hint(int)",
+     .follows_pointers = true,
      .writes_followed = true},
 };
 static const struct sp_program_info program = {2, kernels, 40, NULL};

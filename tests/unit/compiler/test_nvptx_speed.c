@@ -135,12 +135,9 @@ static void leaves_loops_of_unknown_turns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_products_whole),
-        cmocka_unit_test(pairs_groups),
-        cmocka_unit_test(pairs_only_what_may_be),
-        cmocka_unit_test(keeps_arrays_in_registers),
-        cmocka_unit_test(straightens_rounds),
-        cmocka_unit_test(leaves_loops_of_unknown_turns),
+        cmocka_unit_test(keeps_products_whole),   cmocka_unit_test(pairs_groups),
+        cmocka_unit_test(pairs_only_what_may_be), cmocka_unit_test(keeps_arrays_in_registers),
+        cmocka_unit_test(straightens_rounds),     cmocka_unit_test(leaves_loops_of_unknown_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -351,7 +351,8 @@ static void test_library_is_broken(void **state)
     assert_int_equal(link_status(source), SP_CC_INTERNAL);
 }
 
-/* --- What it leaves in TMPDIR ---------------------------------------------------------------------- */
+/* --- What it leaves in TMPDIR
+ * ---------------------------------------------------------------------- */
 
 static char temporary[] = "/tmp/samepage-test-folder-XXXXXX";
 

@@ -281,7 +281,8 @@ static void bind_shared(struct sp_device *home, struct sp_device *peer, void *st
     assert_int_equal(bind_peer(peer, start, bytes, home->agent), 0);
 }
 
-static void expect_at(struct sp_device *home, unsigned char *start, size_t bytes, unsigned char value)
+static void expect_at(struct sp_device *home, unsigned char *start, size_t bytes,
+                      unsigned char value)
 {
     assert_int_equal(transfer(home, start, bytes, home->agent, 0), 0);
     assert_true(is_all(start, bytes, value));

@@ -48,11 +48,12 @@ int copy(struct sp_device *device, void *dst, const void *src, size_t bytes);
 /* Whether all bytes are `value`. */
 bool is_all(const unsigned char *bytes, size_t size, unsigned char value);
 
-/* Memory that is bound on the device, whose agent is 1, is zero: the first time, bound again and after an unbind. */
+/* Memory that is bound on the device, whose agent is 1, is zero: the first time, bound again and
+ * after an unbind. */
 void check_bound_memory_is_zero(struct sp_device *device);
 
-/* Each of two devices binds memory, and the other sees it: both write and copy across all of it, and what is bound anew
- * is seen anew. */
+/* Each of two devices binds memory, and the other sees it: both write and copy across all of it,
+ * and what is bound anew is seen anew. */
 void check_peers_share_memory(struct sp_device *first, struct sp_device *second);
 
 /* A program for `device`. */

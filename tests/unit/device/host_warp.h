@@ -134,7 +134,8 @@ static void warp_pause(uint nanoseconds)
 static void system_fence(void)
 {
 #ifdef __SANITIZE_THREAD__
-    /* ThreadSanitizer knows no fences; a read-modify-write that all share orders at least as much. */
+    /* ThreadSanitizer knows no fences; a read-modify-write that all share orders at least as much.
+     */
     static uint word;
     __atomic_fetch_add(&word, 1, __ATOMIC_ACQ_REL);
 #else

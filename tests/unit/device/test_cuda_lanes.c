@@ -1,5 +1,5 @@
-/* What the cuda backend runs beside one another, and what in order, on a stand-in for CUDA (fake_cuda/) in which a kernel or
- * a copy waits until the test lets it go. */
+/* What the cuda backend runs beside one another, and what in order, on a stand-in for CUDA
+ * (fake_cuda/) in which a kernel or a copy waits until the test lets it go. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +58,8 @@ static void start_kernel(const char *name, struct kernel_args *args, uint32_t be
 {
     *gated = (struct gated){.work = {.kind = SP_WORK_KERNEL, .beside = beside}};
     gated->work.kernel.kernel = device->ops->find(code, name);
-    gated->work.kernel.range = (struct sp_ndrange){
-        .work_dim = 1, .global_size = {1, 1, 1}, .local_size = {1, 1, 1}};
+    gated->work.kernel.range =
+        (struct sp_ndrange){.work_dim = 1, .global_size = {1, 1, 1}, .local_size = {1, 1, 1}};
     gated->work.kernel.args = (unsigned char *)args;
     submit(device, gated);
 }
@@ -108,8 +108,8 @@ static int bind_all(void **state)
     memset(a, 1, 4 * GRANULE);
     memset(b, 2, 4 * GRANULE);
     return bind(device, a, 4 * GRANULE, false) || bind(device, b, 4 * GRANULE, false) ||
-           bind(device, (void *)gates, GRANULE, true) ||
-           transfer(device, a, 4 * GRANULE, 0, 1) || transfer(device, b, 4 * GRANULE, 0, 1);
+           bind(device, (void *)gates, GRANULE, true) || transfer(device, a, 4 * GRANULE, 0, 1) ||
+           transfer(device, b, 4 * GRANULE, 0, 1);
 }
 
 static int unbind_all(void **state)
@@ -295,12 +295,9 @@ int main(void)
     setenv("SAMEPAGE_CUDA_FOLDER", folder, 1);
 #define WITH_REGIONS(test) cmocka_unit_test_setup_teardown(test, bind_all, unbind_all)
     const struct CMUnitTest tests[] = {
-        WITH_REGIONS(transfers_pass_a_kernel),
-        WITH_REGIONS(transfers_wait_for_a_kernel),
-        WITH_REGIONS(kernels_wait_for_arrivals),
-        WITH_REGIONS(kernels_wait_for_departures),
-        WITH_REGIONS(nothing_said_is_in_order),
-        WITH_REGIONS(bindings_are_in_order),
+        WITH_REGIONS(transfers_pass_a_kernel),   WITH_REGIONS(transfers_wait_for_a_kernel),
+        WITH_REGIONS(kernels_wait_for_arrivals), WITH_REGIONS(kernels_wait_for_departures),
+        WITH_REGIONS(nothing_said_is_in_order),  WITH_REGIONS(bindings_are_in_order),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

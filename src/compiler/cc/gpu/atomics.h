@@ -9,8 +9,8 @@
 /* The name of the fence that a target may replace: void(uint order, uint scope). */
 #define SP_FENCE_NAME "__sp_target_fence"
 
-/* What carries out operations of all-devices scope where the hardware cannot (kernels/nvptx/unit.cl);
- * it stays a function. */
+/* What carries out operations of all-devices scope where the hardware cannot
+ * (kernels/nvptx/unit.cl); it stays a function. */
 #define SP_GPU_UNIT_NAME "__sp_unit_perform"
 
 /* Replaces every atomic operation and fence of an entry into which everything is inlined. A message

@@ -223,8 +223,8 @@ static enum sp_cc_status link_library(struct work *work)
     return SP_CC_OK;
 }
 
-/* Everything but entries and the atomic unit becomes part of them; what the library calls late, only
- * with `late`. */
+/* Everything but entries and the atomic unit becomes part of them; what the library calls late,
+ * only with `late`. */
 static bool inline_all(struct work *work, bool late, struct sp_cc_text *log)
 {
     LLVMAttributeIndex at = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
@@ -277,8 +277,7 @@ static enum sp_cc_status make_entries(struct work *work, struct sp_cc_text *log)
             continue;
         sp_gpu_replace_builtins(work->module, entry);
         sp_gpu_annotate_entry(work->module, entry);
-        if (sp_cc_passes_failed(
-                sp_gpu_lower_atomics(work->module, entry, work->machine), log))
+        if (sp_cc_passes_failed(sp_gpu_lower_atomics(work->module, entry, work->machine), log))
             return SP_CC_INTERNAL;
     }
     return SP_CC_OK;
@@ -313,8 +312,8 @@ static enum sp_cc_status emit(struct work *work, struct sp_cc_text *image, struc
     return SP_CC_OK;
 }
 
-/* A private array that is indexed by a loop's counter lies in memory behind the caches; with the loop unrolled it is registers. The
- * target's own rules leave loops of more than a few turns. */
+/* A private array that is indexed by a loop's counter lies in memory behind the caches; with the
+ * loop unrolled it is registers. The target's own rules leave loops of more than a few turns. */
 static bool straighten(struct work *work, struct sp_cc_text *log)
 {
     LLVMValueRef *kernels = sp_cc_allocate(work->num_kernels * sizeof(*kernels));
@@ -368,8 +367,7 @@ static enum sp_cc_status generate(struct work *work, struct sp_cc_text *image,
             add_string_attribute(work, work->entries[i].function, "denormal-fp-math-f32",
                                  "preserve-sign,preserve-sign");
         if (work->optimise)
-            has_pairs |=
-                sp_gpu_add_pair(work->module, &work->entries[i], work->infos[i].name);
+            has_pairs |= sp_gpu_add_pair(work->module, &work->entries[i], work->infos[i].name);
     }
     if (has_pairs && !run(work, MERGING, log))
         return SP_CC_INTERNAL;

@@ -24,10 +24,10 @@ void sp_wg_mark_plain_loop(LLVMContextRef context, LLVMValueRef latch);
 void sp_wg_mark_unrolled_loop(LLVMContextRef context, LLVMValueRef latch);
 void sp_wg_mark_rolled_loop(LLVMContextRef context, LLVMValueRef latch);
 
-/* Says of a load or store through a pointer of OpenCL's global, constant or local address space that
- * it does not meet accesses of the other kind of memory. On a CPU all lie in one address space, and
- * LLVM gives up looking for a pointer that local memory may have been stored to after a hundred uses.
- * Other instructions stay as they are. */
+/* Says of a load or store through a pointer of OpenCL's global, constant or local address space
+ * that it does not meet accesses of the other kind of memory. On a CPU all lie in one address
+ * space, and LLVM gives up looking for a pointer that local memory may have been stored to after a
+ * hundred uses. Other instructions stay as they are. */
 void sp_wg_mark_space(LLVMContextRef context, LLVMValueRef access);
 
 #endif

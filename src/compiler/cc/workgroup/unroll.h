@@ -1,5 +1,5 @@
-/* Unrolls the loops in which values are handed from variable to variable, and short ones that add up
- * a value of each work-item. */
+/* Unrolls the loops in which values are handed from variable to variable, and short ones that add
+ * up a value of each work-item. */
 #ifndef SP_COMPILER_CC_WORKGROUP_UNROLL_H
 #define SP_COMPILER_CC_WORKGROUP_UNROLL_H
 

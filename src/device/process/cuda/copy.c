@@ -4,10 +4,10 @@
  * our own (own_kernels.cl): rectangles, wide patterns, copies within host memory, and many small
  * transfers at once, which would cost the driver 3 us each: those that come one after another are
  * held back in a list, and one kernel carries out the list. It is flushed before anything else is
- * enqueued in its lane or is to come after it, so the order of commands stays what it was; all of one list go the same way,
- * host to device or back, so that none depends on another. Where nothing follows it is flushed too: at once
- * for what the host may be waiting for, and a little later for what goes to the device, whose
- * sender takes longer to name a range than we to take it.
+ * enqueued in its lane or is to come after it, so the order of commands stays what it was; all of
+ * one list go the same way, host to device or back, so that none depends on another. Where nothing
+ * follows it is flushed too: at once for what the host may be waiting for, and a little later for
+ * what goes to the device, whose sender takes longer to name a range than we to take it.
  *
  * Lists lie in host memory that the GPU reads. There are a few, used in turn; one is used again
  * when the kernel that read it has ended.
@@ -151,7 +151,8 @@ static void hold_back(enum sp_cuda_lane lane, const struct sp_cuda_range *range)
  */
 
 /* Unregistered pages are read when the copy is enqueued, and written before it returns: that is
- * right only where no copy to the host is under way; and for one to the host, where it has nothing to wait for. */
+ * right only where no copy to the host is under way; and for one to the host, where it has nothing
+ * to wait for. */
 static bool may_be_brief(enum sp_cuda_lane lane, uint64_t bytes)
 {
     return bytes <= BRIEF_BYTES && !copies.count && sp_cuda_lane_is_idle(SP_CUDA_OUT) &&
@@ -253,9 +254,10 @@ static int copy_between(uint64_t dst, enum sp_cuda_place to, uint64_t src, enum 
 
 int sp_cuda_copy(uint64_t dst, uint64_t src, uint64_t bytes)
 {
-    int error = sp_cuda_memory_is_bound(dst, bytes, false) && sp_cuda_memory_is_bound(src, bytes, false)
-                    ? 0
-                    : -EFAULT;
+    int error =
+        sp_cuda_memory_is_bound(dst, bytes, false) && sp_cuda_memory_is_bound(src, bytes, false)
+            ? 0
+            : -EFAULT;
     while (!error && bytes) {
         uint64_t count;
         enum sp_cuda_place to = sp_cuda_memory_place(dst, bytes, &count);
@@ -279,10 +281,10 @@ int sp_cuda_copy_rect(const struct sp_command *command)
     uint64_t dst = command->rect.dst, src = command->rect.src;
     if (!rect->width || !rect->height || !rect->depth)
         return 0;
-    if (!sp_cuda_memory_is_bound(
-            dst, rect_bytes(rect, rect->dst_row_pitch, rect->dst_slice_pitch), false) ||
-        !sp_cuda_memory_is_bound(
-            src, rect_bytes(rect, rect->src_row_pitch, rect->src_slice_pitch), false))
+    if (!sp_cuda_memory_is_bound(dst, rect_bytes(rect, rect->dst_row_pitch, rect->dst_slice_pitch),
+                                 false) ||
+        !sp_cuda_memory_is_bound(src, rect_bytes(rect, rect->src_row_pitch, rect->src_slice_pitch),
+                                 false))
         return -EFAULT;
     const struct rows rows = {dst,
                               src,

@@ -59,7 +59,8 @@ struct sp_cuda_point {
 
 int sp_cuda_stream_init(void);
 
-/* A lane's stream, for enqueueing something now, behind all that was held back for that lane (copy.c). */
+/* A lane's stream, for enqueueing something now, behind all that was held back for that lane
+ * (copy.c). */
 CUstream sp_cuda_lane(enum sp_cuda_lane lane);
 
 /* That of SP_CUDA_MAIN. */
@@ -71,22 +72,23 @@ void sp_cuda_lane_touch(enum sp_cuda_lane lane);
 /* Copies from device memory at once, past what is under way. 0 or a negative errno. */
 int sp_cuda_stream_read(void *to, CUdeviceptr from, size_t bytes);
 
-/* Zeroes memory that nothing under way uses; whatever is enqueued from now on comes after. While a BIND is open. 0 or a
- * negative errno. */
+/* Zeroes memory that nothing under way uses; whatever is enqueued from now on comes after. While a
+ * BIND is open. 0 or a negative errno. */
 int sp_cuda_stream_zero(CUdeviceptr start, size_t bytes);
 
-/* Opens the next command, behind what it has to come after; what is enqueued until close belongs to it. It stays until then. */
+/* Opens the next command, behind what it has to come after; what is enqueued until close belongs to
+ * it. It stays until then. */
 void sp_cuda_stream_open(const struct sp_command *command);
 
-/* Ends it: it is told as ended, with `error`, when all that was enqueued in its lane until now has ended; an unbinding, when
- * all has. */
+/* Ends it: it is told as ended, with `error`, when all that was enqueued in its lane until now has
+ * ended; an unbinding, when all has. */
 void sp_cuda_stream_close(int error);
 
 /* The open command has to come after something of another lane that may not have ended. */
 bool sp_cuda_stream_is_behind(void);
 
-/* The mark that will say that all that was enqueued in the lane until now has ended; and whether one has come; and whether
- * nothing is under way there. */
+/* The mark that will say that all that was enqueued in the lane until now has ended; and whether
+ * one has come; and whether nothing is under way there. */
 uint64_t sp_cuda_lane_mark(enum sp_cuda_lane lane);
 bool sp_cuda_lane_has_passed(enum sp_cuda_lane lane, uint64_t mark);
 bool sp_cuda_lane_is_idle(enum sp_cuda_lane lane);
@@ -131,8 +133,8 @@ enum sp_cuda_place {
     SP_CUDA_PEER,    /* memory of another GPU */
 };
 
-/* What lies at `address`, and how many of `bytes` from there on in one binding: no copy or fill of CUDA's may go
- * across two. */
+/* What lies at `address`, and how many of `bytes` from there on in one binding: no copy or fill of
+ * CUDA's may go across two. */
 enum sp_cuda_place sp_cuda_memory_place(uint64_t address, uint64_t bytes, uint64_t *count);
 
 /* Whether all of a range is bound; with is_private, to memory of this GPU. */
@@ -146,8 +148,9 @@ int sp_cuda_memory_host(uint64_t address, uint64_t bytes, bool is_brief, void **
 
 /* populate.c */
 
-/* Makes and maps pages that are about to be registered, if it can; and goes on, while the caller does something else, with
- * those of the `following` bytes behind them, which the next calls are for. Granules. */
+/* Makes and maps pages that are about to be registered, if it can; and goes on, while the caller
+ * does something else, with those of the `following` bytes behind them, which the next calls are
+ * for. Granules. */
 void sp_cuda_populate(void *start, size_t bytes, size_t following);
 
 /* Waits until no thread makes pages any more: before what was begun can be unbound. */
@@ -164,8 +167,8 @@ void sp_cuda_peer_part_gone(uint32_t index, uint32_t generation, uint64_t start,
  * device has lost that memory; -ENODEV where it cannot be reached. */
 int sp_cuda_peers_copy(const struct sp_command *transfer);
 
-/* Maps another GPU's memory at the range's own addresses, of which that GPU has bound exactly these at once. 0, or as
- * sp_cuda_peers_copy. */
+/* Maps another GPU's memory at the range's own addresses, of which that GPU has bound exactly these
+ * at once. 0, or as sp_cuda_peers_copy. */
 int sp_cuda_peers_map(const struct sp_command *command);
 
 /* Sees to parts that are gone. */
@@ -201,7 +204,8 @@ int sp_cuda_own_function(CUmodule module, const char *name, CUfunction *function
 
 /* Launches with a parameter block. */
 int sp_cuda_launch_block(CUfunction function, const uint32_t grid[3], const uint32_t block[3],
-                         uint32_t local_bytes, const void *parameters, size_t bytes, CUstream stream);
+                         uint32_t local_bytes, const void *parameters, size_t bytes,
+                         CUstream stream);
 
 /* unit.c */
 

@@ -226,7 +226,8 @@ typedef struct {
        unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,                 \
        void **parameters, void **extra))
 
-/* Those that the backend does without where the driver has none: it is older than CUDA 12.0. Then all of them are NULL. */
+/* Those that the backend does without where the driver has none: it is older than CUDA 12.0. Then
+ * all of them are NULL. */
 #define SP_CUDA_OPTIONAL_FUNCTIONS(X)                                                              \
     X(GraphCreate, cuGraphCreate, (CUgraph * graph, unsigned flags))                               \
     X(GraphAddKernelNode, cuGraphAddKernelNode_v2,                                                 \

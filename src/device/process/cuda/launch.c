@@ -39,7 +39,7 @@ struct launchable {
     CUfunction function; /* NULL: there is none */
     CUgraph graph;       /* of this one kernel */
     CUgraphNode node;
-    CUgraphExec exec; /* NULL: it has none */
+    CUgraphExec exec;  /* NULL: it has none */
     unsigned launches; /* up to LAUNCHES_BEFORE_GRAPH */
 };
 
@@ -103,7 +103,8 @@ static int find_kernels(struct cuda_code *code, const struct sp_program_info *in
         int bytes = 0;
         kernel->info = sp_program_info_find(info, codes[i].name);
         snprintf(symbol, sizeof symbol, SP_GPU_KERNEL_SYMBOL_PREFIX "%s", codes[i].name);
-        if (!kernel->info || sp_cuda.ModuleGetFunction(&kernel->usual.function, code->module, symbol) ||
+        if (!kernel->info ||
+            sp_cuda.ModuleGetFunction(&kernel->usual.function, code->module, symbol) ||
             sp_cuda.FuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
                                      kernel->usual.function))
             return -ENOEXEC;
@@ -168,8 +169,8 @@ int sp_cuda_launch_block(CUfunction function, const uint32_t grid[3], const uint
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)given,
                      CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
     return sp_cuda_check(sp_cuda.LaunchKernel(function, grid[0], grid[1], grid[2], block[0],
-                                              block[1], block[2], local_bytes, stream,
-                                              NULL, extra));
+                                              block[1], block[2], local_bytes, stream, NULL,
+                                              extra));
 }
 
 /* Makes the function's graph; without one it is launched as it is. */
@@ -181,16 +182,16 @@ static void make_graph(struct launchable *launchable, const CUDA_KERNEL_NODE_PAR
         sp_cuda.GraphCreate(&launchable->graph, 0)) {
         launchable->graph = NULL;
         atomic_fetch_sub_explicit(&num_graphs, 1, memory_order_relaxed);
-    } else if (sp_cuda.GraphAddKernelNode(&launchable->node, launchable->graph, NULL, 0,
-                                          how) ||
+    } else if (sp_cuda.GraphAddKernelNode(&launchable->node, launchable->graph, NULL, 0, how) ||
                sp_cuda.GraphInstantiate(&launchable->exec, launchable->graph, 0)) {
         launchable->exec = NULL;
         end_graph(launchable);
     }
 }
 
-/* As sp_cuda_launch_block, on the main lane. A graph of one kernel that is changed for each launch takes the driver 2.4 us
- * where cuLaunchKernel takes 3 to 4 (docs/nvidia.md); what is enqueued already keeps what it was enqueued with. */
+/* As sp_cuda_launch_block, on the main lane. A graph of one kernel that is changed for each launch
+ * takes the driver 2.4 us where cuLaunchKernel takes 3 to 4 (docs/nvidia.md); what is enqueued
+ * already keeps what it was enqueued with. */
 static int launch(struct launchable *launchable, const uint32_t grid[3], const uint32_t block[3],
                   uint32_t local_bytes, const void *given, size_t bytes)
 {
@@ -308,14 +309,13 @@ static bool is_paired(const struct cuda_kernel *kernel, const struct sp_gpu_laun
 static int launch_pairs(struct cuda_kernel *kernel, const struct sp_gpu_launch *range,
                         uint32_t local_bytes, const void *block, size_t bytes)
 {
-    const uint32_t grid[3] = {range->num_groups[0] / 2, range->num_groups[1],
-                              range->num_groups[2]};
+    const uint32_t grid[3] = {range->num_groups[0] / 2, range->num_groups[1], range->num_groups[2]};
     return launch(&kernel->pair, grid, range->local_size, local_bytes, block, bytes);
 }
 
 /* As many launches as the grid's limits ask for. */
-static int launch_parts(struct launchable *launchable, struct sp_gpu_launch *range, uint32_t local_bytes,
-                        const void *block, size_t bytes)
+static int launch_parts(struct launchable *launchable, struct sp_gpu_launch *range,
+                        uint32_t local_bytes, const void *block, size_t bytes)
 {
     const uint32_t *groups = range->num_groups;
     for (uint32_t z = 0; z < groups[2]; z += part(groups[2], z, MAX_GRID_YZ))
@@ -327,8 +327,7 @@ static int launch_parts(struct launchable *launchable, struct sp_gpu_launch *ran
                 range->group_first[0] = x;
                 range->group_first[1] = y;
                 range->group_first[2] = z;
-                int error =
-                    launch(launchable, grid, range->local_size, local_bytes, block, bytes);
+                int error = launch(launchable, grid, range->local_size, local_bytes, block, bytes);
                 if (error)
                     return error;
             }

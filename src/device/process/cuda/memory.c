@@ -53,9 +53,9 @@ struct binding {
     struct binding *next; /* of the leaving */
     uint64_t start, bytes;
     enum sp_cuda_place place;
-    bool is_registered;    /* home: at the shared address */
-    struct memory memory;  /* private */
-    unsigned char *pieces; /* private: brief copies so far, or REGISTERED */
+    bool is_registered;         /* home: at the shared address */
+    struct memory memory;       /* private */
+    unsigned char *pieces;      /* private: brief copies so far, or REGISTERED */
     struct sp_cuda_point point; /* leaving: what must have ended */
 };
 

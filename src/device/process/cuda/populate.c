@@ -1,11 +1,13 @@
 /* Makes host pages, and maps them here, before they are registered.
  *
  * Registering would do it page by page on one thread: 12 ms for 32 MiB of fresh pages, most of it
- * the system's zeroing. Here several threads make the pages of a range in order, ahead of the loop thread, which meanwhile
- * registers those before and has them copied. The threads live for one range: starting them takes 0.1 ms.
+ * the system's zeroing. Here several threads make the pages of a range in order, ahead of the loop
+ * thread, which meanwhile registers those before and has them copied. The threads live for one
+ * range: starting them takes 0.1 ms.
  *
- * Invariant: slices below `next` are taken, by one thread each; `done` says which of them are made. A range is begun,
- * awaited and ended by the loop thread alone; the lock is held for a few instructions.
+ * Invariant: slices below `next` are taken, by one thread each; `done` says which of them are made.
+ * A range is begun, awaited and ended by the loop thread alone; the lock is held for a few
+ * instructions.
  */
 #include <pthread.h>
 #include <sched.h>

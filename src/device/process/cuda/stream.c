@@ -1,22 +1,24 @@
 /* The order of commands, their ends and their times.
  *
- * Three *lanes*, each a stream: kernels and all else that the GPU does for itself, transfers to it, and transfers to the
- * host. So the two directions of the bus and a kernel run at once. Commands of one lane take effect in the order in which
- * they came; a command comes after what was enqueued in the other lanes before it, but for what it says that it may run
- * beside (SP_COMMAND_BESIDE_): its lane is made to wait for an event of theirs. A lane waits only for what was enqueued
- * earlier, so no two wait for each other. The memory of a new binding is zeroed on a stream of its own, for which all
- * lanes wait.
+ * Three *lanes*, each a stream: kernels and all else that the GPU does for itself, transfers to it,
+ * and transfers to the host. So the two directions of the bus and a kernel run at once. Commands of
+ * one lane take effect in the order in which they came; a command comes after what was enqueued in
+ * the other lanes before it, but for what it says that it may run beside (SP_COMMAND_BESIDE_): its
+ * lane is made to wait for an event of theirs. A lane waits only for what was enqueued earlier, so
+ * no two wait for each other. The memory of a new binding is zeroed on a stream of its own, for
+ * which all lanes wait.
  *
- * Behind one or several commands of a lane a *mark* is enqueued: the GPU writes its number into the lane's word of host
- * memory, which is all that progress has to read. While more commands come at once several share a mark, so
- * that a chain of launches costs launches alone.
+ * Behind one or several commands of a lane a *mark* is enqueued: the GPU writes its number into the
+ * lane's word of host memory, which is all that progress has to read. While more commands come at
+ * once several share a mark, so that a chain of launches costs launches alone.
  *
- * Invariant: the commands from `first` to `next` of a lane are those not told as ended, in order, each with
- * the mark that ends it. An unbinding is in a list of its own, with the marks of all lanes.
+ * Invariant: the commands from `first` to `next` of a lane are those not told as ended, in order,
+ * each with the mark that ends it. An unbinding is in a list of its own, with the marks of all
+ * lanes.
  *
  * Sleeping. A mark can be polled, not slept for. So where commands follow one that is still under
- * way an event is recorded with its mark, and the lane's waiter thread sleeps in the driver for the oldest
- * of those when the loop rests. It has a lock of its own, held for a few instructions.
+ * way an event is recorded with its mark, and the lane's waiter thread sleeps in the driver for the
+ * oldest of those when the loop rests. It has a lock of its own, held for a few instructions.
  *
  * Faults. An error of the GPU's is for good (CUDA: a "sticky" error): every later call gives it.
  * Then the process ends, and says which command was the first that had not ended.
@@ -54,8 +56,8 @@
 
 #define WAITER_STACK_BYTES ((size_t)256 << 10)
 
-/* Of the lanes for transfers: what gathers small ones is a kernel, which is not to wait for room behind one of the
- * application's. CUDA takes the nearest that there is. */
+/* Of the lanes for transfers: what gathers small ones is a kernel, which is not to wait for room
+ * behind one of the application's. CUDA takes the nearest that there is. */
 #define TRANSFER_PRIORITY INT_MIN
 #define USUAL_PRIORITY 0
 
@@ -83,15 +85,16 @@ struct removal {
 struct lane {
     CUstream stream;
     struct pending commands[SP_MAX_IN_FLIGHT];
-    uint64_t first, next;    /* count up; at % SP_MAX_IN_FLIGHT */
-    bool is_dirty;           /* something was enqueued, or is held back, that no mark is behind yet */
-    uint64_t enqueued;       /* counts what was enqueued but for marks */
-    uint64_t marked;         /* marks enqueued */
+    uint64_t first, next; /* count up; at % SP_MAX_IN_FLIGHT */
+    bool is_dirty;        /* something was enqueued, or is held back, that no mark is behind yet */
+    uint64_t enqueued;    /* counts what was enqueued but for marks */
+    uint64_t marked;      /* marks enqueued */
     volatile uint64_t *done; /* the word: the last mark that came */
     CUevent events[MAX_MARKS];
     uint64_t with_event[MAX_MARKS]; /* the mark that was recorded there */
     CUevent order;                  /* for other lanes to wait for */
-    uint64_t seen[SP_CUDA_LANES];   /* of the other lanes: as much as was enqueued there comes before */
+    uint64_t
+        seen[SP_CUDA_LANES]; /* of the other lanes: as much as was enqueued there comes before */
     struct {
         pthread_mutex_t lock;
         pthread_cond_t moved;
@@ -485,8 +488,7 @@ void sp_cuda_stream_open(const struct sp_command *command)
         stream.opened_ns = now;
         stream.timing = take_timing();
         if (stream.timing)
-            sp_cuda_check(
-                sp_cuda.EventRecord(stream.timing->start, sp_cuda_lane(stream.open)));
+            sp_cuda_check(sp_cuda.EventRecord(stream.timing->start, sp_cuda_lane(stream.open)));
     }
 }
 
@@ -556,8 +558,7 @@ static void take_ended(void)
         }
     }
     while (stream.first_removal < stream.next_removal && !stream.is_broken) {
-        const struct removal *removal =
-            &stream.removals[stream.first_removal % SP_MAX_IN_FLIGHT];
+        const struct removal *removal = &stream.removals[stream.first_removal % SP_MAX_IN_FLIGHT];
         if (!sp_cuda_point_has_passed(&removal->point))
             break;
         sp_cuda_memory_reap(); /* the end says that it is done */

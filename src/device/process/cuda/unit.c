@@ -22,8 +22,9 @@
 #define TEST_THREADS 64u
 #define TEST_ROUNDS 8u
 #define TEST_ADDITIONS ((uint64_t)TEST_BLOCKS * TEST_THREADS * TEST_ROUNDS)
-#define TEST_NARROW_SUM (TEST_ADDITIONS / 4 * (0 + 1 + 2 + 3)) /* what own_kernels.cl adds there   \
-                                                                */
+#define TEST_NARROW_SUM                                                                            \
+    (TEST_ADDITIONS / 4 * (0 + 1 + 2 + 3)) /* what own_kernels.cl adds there                       \
+                                            */
 
 /* Looks, of up to 20 us each (kernels/nvptx/unit.h). */
 #define TEST_PATIENCE 50000u

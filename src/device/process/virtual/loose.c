@@ -1,11 +1,12 @@
-/* A virtual device that makes use of what commands say that they may run beside (SP_COMMAND_BESIDE_), as a GPU with several
- * streams does: for tests, in which nothing that was said may turn out to be wrong. SAMEPAGE_VIRTUAL_LOOSE=N switches it on;
- * N seeds the order.
+/* A virtual device that makes use of what commands say that they may run beside
+ * (SP_COMMAND_BESIDE_), as a GPU with several streams does: for tests, in which nothing that was
+ * said may turn out to be wrong. SAMEPAGE_VIRTUAL_LOOSE=N switches it on; N seeds the order.
  *
- * Commands are held back in three lanes: works, transfers to the device and transfers to the host. Each lane keeps its
- * order. What a command does not say that it may run beside is done before the command is put into its lane; from then on it
- * may run at any time. When that is a generator of random numbers says, and at the latest when nothing more has come for a
- * while. So a transfer overtakes kernels, and kernels overtake transfers, far more than on any hardware.
+ * Commands are held back in three lanes: works, transfers to the device and transfers to the host.
+ * Each lane keeps its order. What a command does not say that it may run beside is done before the
+ * command is put into its lane; from then on it may run at any time. When that is a generator of
+ * random numbers says, and at the latest when nothing more has come for a while. So a transfer
+ * overtakes kernels, and kernels overtake transfers, far more than on any hardware.
  *
  * The loop thread alone comes here.
  */
@@ -18,7 +19,8 @@
 /* Held back at most. */
 #define MAX_HELD 64u
 
-/* Looks of the loop, of some 30 ns each, until what is held back is done though nothing else comes. */
+/* Looks of the loop, of some 30 ns each, until what is held back is done though nothing else comes.
+ */
 #define MAX_PATIENCE 4096u
 
 enum lane { WORKS, ARRIVALS, DEPARTURES, NUM_LANES };

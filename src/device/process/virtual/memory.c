@@ -6,7 +6,8 @@
  * aliases of their own. A buffer is mapped at its shared address only, and exported to peers.
  *
  * Invariant: a granule is UNBOUND (inaccessible, no memory), PRIVATE (memory of the device), HOME
- * (the host's pages) or PEER (another device's memory, at the address where that has it); `used` counts the PRIVATE ones. A buffer is bound whole or not at all.
+ * (the host's pages) or PEER (another device's memory, at the address where that has it); `used`
+ * counts the PRIVATE ones. A buffer is bound whole or not at all.
  *
  * Only the loop thread comes here.
  */

@@ -89,7 +89,8 @@ static void drop_pieces(struct peer *peer, uint64_t start, uint64_t bytes)
     }
 }
 
-/* Takes over the file. Where that is not kept the peer's memory can be copied from, but not mapped here. */
+/* Takes over the file. Where that is not kept the peer's memory can be copied from, but not mapped
+ * here. */
 static void add_piece(struct peer *peer, uint64_t start, uint64_t bytes, int file)
 {
     struct piece *piece = sp_alloc(sizeof *piece);

@@ -15,8 +15,8 @@
 /* virtual.c: runs a command to its end, and tells that. The loop thread. */
 void sp_virtual_run(const struct sp_command *command, void *code);
 
-/* loose.c; the loop thread. take: true where the command will be run later. The others are as in backend.h, and cost nothing
- * where it is not switched on. */
+/* loose.c; the loop thread. take: true where the command will be run later. The others are as in
+ * backend.h, and cost nothing where it is not switched on. */
 void sp_virtual_loose_init(void);
 bool sp_virtual_loose_take(const struct sp_command *command, void *code);
 bool sp_virtual_loose_progress(bool has_more);
@@ -30,8 +30,8 @@ int sp_virtual_memory_init(const struct sp_backend_setup *setup, int *memory_fil
 /* 0; -ENOMEM beyond the device's memory; -EINVAL for what are no whole granules of the window. */
 int sp_virtual_memory_bind(uint64_t start, uint64_t bytes, bool is_home);
 
-/* The same, to the memory that another device has bound there, and which is no part of this one's. Also the errors of
- * sp_process_await_peer. */
+/* The same, to the memory that another device has bound there, and which is no part of this one's.
+ * Also the errors of sp_process_await_peer. */
 int sp_virtual_memory_bind_peer(const struct sp_command *command);
 int sp_virtual_memory_unbind(uint64_t start, uint64_t bytes);
 
@@ -61,12 +61,13 @@ void sp_virtual_reach_bound(uint64_t end);
 /* The kernel with this ticket may reach the granules of the range. 0, -EINVAL, -ENOMEM. */
 int sp_virtual_reach_declare(uint64_t start, uint64_t bytes, uint64_t ticket);
 
-/* From now on only what was declared under `ticket` is accessible; and all again. Returns the first address
- * that was touched though it was not declared, or 0; the ticket is used up. */
+/* From now on only what was declared under `ticket` is accessible; and all again. Returns the first
+ * address that was touched though it was not declared, or 0; the ticket is used up. */
 void sp_virtual_reach_limit(uint64_t ticket);
 uint64_t sp_virtual_reach_unlimit(uint64_t ticket);
 
-/* In the handler of a fault at `address`: true where that was such a touch, which can now be made again. */
+/* In the handler of a fault at `address`: true where that was such a touch, which can now be made
+ * again. */
 bool sp_virtual_reach_reveal(uint64_t address);
 
 /* peers.c */
@@ -84,8 +85,8 @@ void sp_virtual_peer_part_gone(uint32_t index, uint32_t generation, uint64_t sta
 int sp_virtual_peer_use(const struct sp_command *transfer, unsigned char **alias);
 void sp_virtual_peer_end_use(const struct sp_command *transfer);
 
-/* Maps the peer's memory at the range's own addresses. 0, -ENOMEM, or an error of sp_virtual_memory_ends; then something
- * may be mapped. The loop thread. */
+/* Maps the peer's memory at the range's own addresses. 0, -ENOMEM, or an error of
+ * sp_virtual_memory_ends; then something may be mapped. The loop thread. */
 int sp_virtual_peer_map(const struct sp_command *command);
 
 #endif

@@ -1,13 +1,14 @@
 /* A stand-in for libcuda.so.1 in tests: device memory is host memory, and what is enqueued
- * happens on the host: at once, or, where something before it in its stream waits, when that is over and anybody asks. It keeps the real one's rules as far as the cuda backend depends on
- * them (measured on hardware, docs/cuda-backend.md): mappings are whole handles inside reserved
+ * happens on the host: at once, or, where something before it in its stream waits, when that is
+ * over and anybody asks. It keeps the real one's rules as far as the cuda backend depends on them
+ * (measured on hardware, docs/cuda-backend.md): mappings are whole handles inside reserved
  * addresses, a copy's host end lies in one registration or in none, registrations do not overlap,
  * an error of a kernel's stays.
  *
  * Two GPUs. Modules are text in which "entry NAME" names a function. Kernels that do something: the
  * backend's own, sp_globals_init, and sp_kernel_{add, fault, gate, local, print, hang, unit}. Where
- * FAKE_CUDA_LOSES is set the atomics of the last two are none. A gate kernel waits for a word to change, and a copy to the
- * device for its first word to be another than FAKE_WAITS.
+ * FAKE_CUDA_LOSES is set the atomics of the last two are none. A gate kernel waits for a word to
+ * change, and a copy to the device for its first word to be another than FAKE_WAITS.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -797,7 +798,8 @@ static void unit_test(const unsigned char *block, uint32_t items)
         uint64_t unit, narrow, wide, sum;
         uint32_t rounds;
     } p;
-    memcpy(&p, block, offsetof(__typeof__(p), rounds) + sizeof p.rounds); /* what the launch has of it */
+    memcpy(&p, block,
+           offsetof(__typeof__(p), rounds) + sizeof p.rounds); /* what the launch has of it */
     bool loses = getenv("FAKE_CUDA_LOSES");
     for (uint32_t i = 0; i < items / HOST_LANES * p.rounds; i++) {
         if (!loses || i % 100)
@@ -890,7 +892,9 @@ static bool run_launch(const void *data)
         unit_kernel(block, launch);
     } else if (!strcmp(name, "sp_kernel_add")) {
         add(block, launch);
-    } else if (!strcmp(name, "sp_kernel_gate")) { /* args: u64 address of a word: waits for 1, makes it 2 */
+    } else if (!strcmp(
+                   name,
+                   "sp_kernel_gate")) { /* args: u64 address of a word: waits for 1, makes it 2 */
         uint64_t *word;
         memcpy(&word, block, 8);
         if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != 1)
@@ -923,11 +927,11 @@ static bool run_launch(const void *data)
 
 static bool is_known(const char *name)
 {
-    static const char *const names[] = {
-        "sp_gather",        "sp_copy_rows",     "sp_fill_wide",    "sp_fill",
-        "sp_unit_test",     "sp_kernel_unit",   "sp_kernel_add",   "sp_kernel_gate",
-        "sp_kernel_local",  "sp_kernel_groups", "sp_pair_groups",  "sp_kernel_print",
-        "sp_globals_init",  "sp_kernel_fault"};
+    static const char *const names[] = {"sp_gather",        "sp_copy_rows",   "sp_fill_wide",
+                                        "sp_fill",          "sp_unit_test",   "sp_kernel_unit",
+                                        "sp_kernel_add",    "sp_kernel_gate", "sp_kernel_local",
+                                        "sp_kernel_groups", "sp_pair_groups", "sp_kernel_print",
+                                        "sp_globals_init",  "sp_kernel_fault"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (!strcmp(name, names[i]))
             return true;
@@ -1022,8 +1026,8 @@ ENTRY(cuGraphLaunch, CUgraphExec exec, CUstream stream)
     const CUDA_KERNEL_NODE_PARAMS *p = &exec->parameters;
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, exec->block, CU_LAUNCH_PARAM_BUFFER_SIZE,
                      &exec->bytes, CU_LAUNCH_PARAM_END};
-    return cuLaunchKernel(p->func, p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX, p->blockDimY,
-                          p->blockDimZ, p->sharedMemBytes, stream, NULL, extra);
+    return cuLaunchKernel(p->func, p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX,
+                          p->blockDimY, p->blockDimZ, p->sharedMemBytes, stream, NULL, extra);
 }
 
 ENTRY(cuGraphExecDestroy, CUgraphExec exec)
