@@ -531,17 +531,21 @@ void sp_cuda_stream_close(int error)
         lane->commands[lane->next++ % SP_MAX_IN_FLIGHT] = pending;
 }
 
-static bool has_ended(const struct lane *lane)
+static bool has_ended(const struct lane *lane, uint64_t done)
 {
-    return lane->first < lane->next &&
-           has_passed(lane, lane->commands[lane->first % SP_MAX_IN_FLIGHT].mark);
+    return lane->first < lane->next && lane->commands[lane->first % SP_MAX_IN_FLIGHT].mark <= done;
 }
 
 /* Tells the end of what has ended. */
 static void take_ended(void)
 {
+    uint64_t done[SP_CUDA_LANES];
     bool is_any = false;
-    if (has_ended(&stream.lanes[SP_CUDA_MAIN]) && sp_cuda_print_has_any()) {
+    /* Looked at once: what ends from here on has its end told, and its printing done, the next
+     * time. */
+    for (unsigned l = 0; l < SP_CUDA_LANES; l++)
+        done[l] = __atomic_load_n(stream.lanes[l].done, __ATOMIC_ACQUIRE);
+    if (has_ended(&stream.lanes[SP_CUDA_MAIN], done[SP_CUDA_MAIN]) && sp_cuda_print_has_any()) {
         /* Before the application hears of the kernel's end. A later kernel may be about to print.
          */
         if (!stream.is_broken)
@@ -550,9 +554,7 @@ static void take_ended(void)
     }
     for (unsigned l = 0; l < SP_CUDA_LANES; l++) {
         struct lane *lane = &stream.lanes[l];
-        uint64_t done = __atomic_load_n(lane->done, __ATOMIC_ACQUIRE);
-        while (lane->first < lane->next &&
-               lane->commands[lane->first % SP_MAX_IN_FLIGHT].mark <= done) {
+        while (has_ended(lane, done[l])) {
             is_any = true;
             tell_end(&lane->commands[lane->first++ % SP_MAX_IN_FLIGHT]);
         }
