@@ -1,9 +1,9 @@
 /* Values that loops carry, loops that add up few of them, and loops that each work-item leaves by
  * itself (carried.h, unroll.h, analyse.h): text of IR in, what has a variable or is left. */
-#include "compiler/cc/module.h"
 #include "compiler/cc/workgroup/analyse.h"
 #include "compiler/cc/workgroup/carried.h"
 #include "compiler/cc/workgroup/unroll.h"
+#include "ir_text.h"
 
 #include <llvm-c/Analysis.h>
 #include <setjmp.h>
@@ -13,36 +13,13 @@
 
 #include <cmocka.h>
 
-struct parsed {
-    LLVMContextRef context;
-    LLVMModuleRef module;
-    LLVMValueRef function; /* @k */
-    struct sp_cc_text log;
-};
+static const char declarations[] = "declare i64 @__sp_local_id_0() memory(none)\n"
+                                   "declare i64 @__sp_local_id_1() memory(none)\n"
+                                   "declare float @llvm.fma.f32(float, float, float)\n";
 
 static void parse(struct parsed *parsed, const char *text)
 {
-    struct sp_cc_text whole = {0};
-    *parsed = (struct parsed){0};
-    parsed->context = sp_cc_context_create(&parsed->log);
-    sp_cc_text_format(&whole,
-                      "declare i64 @__sp_local_id_0() memory(none)\n"
-                      "declare i64 @__sp_local_id_1() memory(none)\n"
-                      "declare float @llvm.fma.f32(float, float, float)\n%s",
-                      text);
-    parsed->module = sp_cc_module_read(parsed->context,
-                                       (struct sp_cc_blob){whole.bytes, whole.size}, &parsed->log);
-    if (!parsed->module)
-        fail_msg("%s", parsed->log.bytes);
-    parsed->function = LLVMGetNamedFunction(parsed->module, "k");
-    sp_cc_text_finish(&whole);
-}
-
-static void discard(struct parsed *parsed)
-{
-    LLVMDisposeModule(parsed->module);
-    LLVMContextDispose(parsed->context);
-    sp_cc_text_finish(&parsed->log);
+    parse_ir(parsed, declarations, text);
 }
 
 struct counts {
@@ -100,7 +77,7 @@ static void test_a_sum_is_one_variable(void **state)
     assert_int_equal(counts.loads, 2);  /* before the sum, and behind the loop */
     assert_int_equal(counts.stores, 2); /* before the loop, and behind the sum */
     assert_int_equal(counts.phis, 1);   /* %i */
-    discard(&parsed);
+    discard_ir(&parsed);
 }
 
 /* The question comes first, and under a condition the sum stays as it is. */
@@ -137,7 +114,7 @@ static void test_a_sum_made_in_two_ways(void **state)
     assert_int_equal(counts.loads, 4); /* question, product, the way around it, behind the loop */
     assert_int_equal(counts.stores, 2);
     assert_int_equal(counts.phis, 2); /* %i, %next */
-    discard(&parsed);
+    discard_ir(&parsed);
 }
 
 /* Loops in which the old value is asked for when the new one is there, or which hand values on:
@@ -178,7 +155,7 @@ static void test_old_values_that_are_still_needed(void **state)
         assert_int_equal(counts.variables, 0);
         assert_int_equal(counts.phis, 3);
         sp_cc_text_finish(&text);
-        discard(&parsed);
+        discard_ir(&parsed);
     }
 }
 
@@ -216,7 +193,7 @@ static void test_values_of_an_inner_loop(void **state)
     struct counts counts = share(&parsed);
     assert_int_equal(counts.variables, 2); /* of %sum, and of %part */
     assert_int_equal(counts.phis, 2);
-    discard(&parsed);
+    discard_ir(&parsed);
 }
 
 static bool ends_own_loop(const char *bound, const char *block_name)
@@ -249,7 +226,7 @@ static bool ends_own_loop(const char *bound, const char *block_name)
             ends = sp_wg_ends_own_loop(&analysis, b);
     sp_wg_analysis_finish(&analysis);
     sp_cc_text_finish(&text);
-    discard(&parsed);
+    discard_ir(&parsed);
     return ends;
 }
 
@@ -312,7 +289,7 @@ static uint32_t loops_left(const char *turns, const char *index, const char *oth
     uint32_t loops = graph.num_loops;
     sp_wg_graph_finish(&graph);
     sp_cc_text_finish(&text);
-    discard(&parsed);
+    discard_ir(&parsed);
     return loops;
 }
 

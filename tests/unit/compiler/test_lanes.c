@@ -1,11 +1,11 @@
 /* Vectors of neighbouring work-items (shapes.h, lanes.h): text of IR in; what is known of its
  * values, and the vectors that come out. */
 #include "compiler/cc/layout.h"
-#include "compiler/cc/module.h"
 #include "compiler/cc/workgroup/emit.h"
 #include "compiler/cc/workgroup/lanes.h"
 #include "compiler/cc/workgroup/prepare.h"
 #include "compiler/cc/workgroup/shapes.h"
+#include "ir_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,39 +46,29 @@
     "  store i32 %n, ptr addrspace(3) %p\n"
 #define WIDE "  %e = zext i32 %i to i64\n" STORE
 
-struct parsed {
-    LLVMContextRef context;
-    LLVMModuleRef module;
-    LLVMValueRef function; /* @k */
-    struct sp_cc_text log;
+struct planned {
+    struct parsed ir;
     struct sp_wg_plan plan;
     const struct sp_wg_region *region; /* the second */
 };
 
-static void parse(struct parsed *parsed, const char *body)
+static void parse(struct planned *parsed, const char *body)
 {
     struct sp_cc_text text = {0};
-    *parsed = (struct parsed){0};
+    *parsed = (struct planned){0};
     sp_cc_text_format(&text, KERNEL, body);
-    parsed->context = sp_cc_context_create(&parsed->log);
-    parsed->module = sp_cc_module_read(parsed->context, (struct sp_cc_blob){text.bytes, text.size},
-                                       &parsed->log);
-    if (!parsed->module)
-        fail_msg("%s", parsed->log.bytes);
-    parsed->function = LLVMGetNamedFunction(parsed->module, "k");
-    assert_null(sp_wg_prepare(parsed->module, NULL));
-    sp_wg_plan_init(&parsed->plan, parsed->function, SP_WG_VECTOR);
+    parse_ir(&parsed->ir, "", text.bytes);
+    assert_null(sp_wg_prepare(parsed->ir.module, NULL));
+    sp_wg_plan_init(&parsed->plan, parsed->ir.function, SP_WG_VECTOR);
     uint32_t leader = parsed->plan.analysis.graph.successors[0][0];
     parsed->region = &parsed->plan.regions[parsed->plan.region_of[leader]];
     sp_cc_text_finish(&text);
 }
 
-static void discard(struct parsed *parsed)
+static void discard(struct planned *parsed)
 {
     sp_wg_plan_finish(&parsed->plan);
-    LLVMDisposeModule(parsed->module);
-    LLVMContextDispose(parsed->context);
-    sp_cc_text_finish(&parsed->log);
+    discard_ir(&parsed->ir);
 }
 
 static const uint64_t size[3] = {ITEMS, 4, 1};
@@ -171,7 +161,7 @@ static const struct {
      NULL, 0, 0},
 };
 
-static LLVMValueRef stored_address(const struct parsed *parsed)
+static LLVMValueRef stored_address(const struct planned *parsed)
 {
     for (uint32_t b = 0; b < parsed->region->num_blocks; b++) {
         LLVMBasicBlockRef block = parsed->plan.analysis.graph.blocks[parsed->region->blocks[b]];
@@ -188,7 +178,7 @@ static void test_shapes(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-        struct parsed parsed;
+        struct planned parsed;
         struct sp_wg_shapes of;
         parse(&parsed, shapes[i].body);
         bool known = sp_wg_shapes_init(&of, &parsed.plan, parsed.region, size, LANES);
@@ -197,7 +187,7 @@ static void test_shapes(void **state)
         if (known) {
             const struct sp_wg_shape *shape = sp_wg_shape(&of, stored_address(&parsed));
             assert_int_equal(shape->kind, SP_WG_ADDRESS);
-            assert_ptr_equal(shape->base, LLVMGetNamedGlobal(parsed.module, "v"));
+            assert_ptr_equal(shape->base, LLVMGetNamedGlobal(parsed.ir.module, "v"));
             assert_int_equal(shape->num_terms, shapes[i].terms);
             if (shape->num_terms)
                 assert_int_equal(shape->terms[0].factor, shapes[i].factor * 4);
@@ -212,7 +202,7 @@ static void test_shapes(void **state)
 /* Who is not active in a block does not count: x - 3 is known where x is 3 and more. */
 static void test_who_is_active(void **state)
 {
-    struct parsed parsed;
+    struct planned parsed;
     struct sp_wg_shapes of;
     (void)state;
     parse(&parsed, "  %c = icmp uge i32 %z, 3\n"
@@ -260,7 +250,7 @@ static void test_which_regions_become_lanes(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
-        struct parsed parsed;
+        struct planned parsed;
         const uint64_t of_group[3] = {expected[i].x, 1, 1};
         parse(&parsed, expected[i].body);
         struct sp_wg_lanes *lanes =
@@ -277,21 +267,21 @@ struct counts {
     unsigned loops, apart; /* accesses that are said to meet no global memory */
 };
 
-static struct counts emit(struct parsed *parsed, uint32_t bits)
+static struct counts emit(struct planned *parsed, uint32_t bits)
 {
     struct sp_cc_layout locals = {0}, globals = {0};
     struct sp_arg_info argument = {.kind = SP_ARG_VALUE, .align = 4};
     struct sp_kernel_info info = {.name = "k", .num_args = 1, .args = &argument};
     struct counts counts = {0};
-    sp_cc_layout_locals(parsed->module, parsed->function, &locals);
-    struct sp_wg_environment env = {.module = parsed->module,
+    sp_cc_layout_locals(parsed->ir.module, parsed->ir.function, &locals);
+    struct sp_wg_environment env = {.module = parsed->ir.module,
                                     .info = &info,
                                     .locals = &locals,
                                     .globals = &globals,
                                     .vector_bits = bits};
     LLVMValueRef function = sp_wg_emit(&parsed->plan, &env, "group", size);
     LLVMBasicBlockRef block;
-    unsigned noalias = LLVMGetMDKindIDInContext(parsed->context, "noalias", 7);
+    unsigned noalias = LLVMGetMDKindIDInContext(parsed->ir.context, "noalias", 7);
     for (block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block)) {
         counts.loops += !strncmp(LLVMGetBasicBlockName(block), "lanes", 5);
         for (LLVMValueRef value = LLVMGetFirstInstruction(block); value;
@@ -313,18 +303,18 @@ static struct counts emit(struct parsed *parsed, uint32_t bits)
     /* Regions that copy are vectors, too, and no calls. */
     assert_non_null(LLVMGetStringAttributeAtIndex(
         function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "no-builtin-memcpy", 17));
-    LLVMDeleteFunction(parsed->function);
-    parsed->function = NULL;
-    assert_false(sp_cc_module_is_broken(parsed->module, "in the test", &parsed->log));
+    LLVMDeleteFunction(parsed->ir.function);
+    parsed->ir.function = NULL;
+    assert_false(sp_cc_module_is_broken(parsed->ir.module, "in the test", &parsed->ir.log));
     sp_cc_layout_finish(&locals);
     return counts;
 }
 
-static void discard_emitted(struct parsed *parsed)
+static void discard_emitted(struct planned *parsed)
 {
-    LLVMDisposeModule(parsed->module);
-    LLVMContextDispose(parsed->context);
-    sp_cc_text_finish(&parsed->log);
+    LLVMDisposeModule(parsed->ir.module);
+    LLVMContextDispose(parsed->ir.context);
+    sp_cc_text_finish(&parsed->ir.log);
 }
 
 /* Pairs at distance 4: two vectors, from which both sides are shuffled, and back. */
@@ -340,7 +330,7 @@ static void test_pairs_are_shuffled(void **state)
                                "  %u = add i32 %s, %t\n  %w2 = sub i32 %s, %t\n"
                                "  store i32 %u, ptr addrspace(3) %p\n"
                                "  store i32 %w2, ptr addrspace(3) %q\n";
-    struct parsed parsed;
+    struct planned parsed;
     (void)state;
     parse(&parsed, body);
     struct counts counts = emit(&parsed, 512);
@@ -366,7 +356,7 @@ static void test_pairs_are_shuffled(void **state)
 /* What lies between the stored elements stays as it is. */
 static void test_stores_with_gaps_stay_single(void **state)
 {
-    struct parsed parsed;
+    struct planned parsed;
     (void)state;
     parse(&parsed, "  %d = shl i32 %z, 1\n  %o = and i32 %z, 3\n  %i = sub i32 %d, %o\n" WIDE);
     struct counts counts = emit(&parsed, 512);
@@ -395,7 +385,7 @@ static void test_loads_that_come_again(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
         struct sp_cc_text text = {0};
-        struct parsed parsed;
+        struct planned parsed;
         sp_cc_text_format(&text, body, expected[i].mask);
         parse(&parsed, text.bytes);
         struct counts counts = emit(&parsed, 512);
@@ -410,7 +400,7 @@ static void test_loads_that_come_again(void **state)
 /* x >= 3 parts the first chunk: it alone loads under a mask. */
 static void test_parted_work_items_have_a_mask(void **state)
 {
-    struct parsed parsed;
+    struct planned parsed;
     (void)state;
     parse(&parsed, "  %c = icmp uge i32 %z, 3\n"
                    "  br i1 %c, label %yes, label %join\n"

@@ -1,7 +1,6 @@
 /* The analyses on small functions: text of IR in, what they find out. */
 #include "compiler/cc/effects.h"
 #include "compiler/cc/layout.h"
-#include "compiler/cc/module.h"
 #include "compiler/cc/workgroup/atomics.h"
 #include "compiler/cc/workgroup/interleave.h"
 #include "compiler/cc/workgroup/masked.h"
@@ -11,6 +10,7 @@
 #include "compiler/cc/workgroup/special.h"
 #include "compiler/cc/workgroup/unroll.h"
 #include "compiler/kernel_info.h"
+#include "ir_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,32 +23,9 @@ static const char declarations[] = "declare i64 @__sp_local_id_0() memory(none)\
                                    "declare i64 @__sp_group_id_0() memory(none)\n"
                                    "declare void @__sp_barrier() convergent\n";
 
-struct parsed {
-    LLVMContextRef context;
-    LLVMModuleRef module;
-    LLVMValueRef function; /* @k */
-    struct sp_cc_text log;
-};
-
 static void parse(struct parsed *parsed, const char *text)
 {
-    struct sp_cc_text whole = {0};
-    parsed->log = (struct sp_cc_text){0};
-    parsed->context = sp_cc_context_create(&parsed->log);
-    sp_cc_text_format(&whole, "%s%s", declarations, text);
-    parsed->module = sp_cc_module_read(parsed->context,
-                                       (struct sp_cc_blob){whole.bytes, whole.size}, &parsed->log);
-    if (!parsed->module)
-        fail_msg("%s", parsed->log.bytes);
-    parsed->function = LLVMGetNamedFunction(parsed->module, "k");
-    sp_cc_text_finish(&whole);
-}
-
-static void discard(struct parsed *parsed)
-{
-    LLVMDisposeModule(parsed->module);
-    LLVMContextDispose(parsed->context);
-    sp_cc_text_finish(&parsed->log);
+    parse_ir(parsed, declarations, text);
 }
 
 static uint32_t block_named(const struct sp_wg_graph *graph, const char *name)
@@ -107,7 +84,7 @@ static void test_graph(void **state)
     assert_int_equal(sp_bits_count(&influence), 2);
     sp_bits_finish(&influence);
     sp_wg_graph_finish(&graph);
-    discard(&parsed);
+    discard_ir(&parsed);
 }
 
 static void test_irreducible_flow_is_seen(void **state)
@@ -123,7 +100,7 @@ static void test_irreducible_flow_is_seen(void **state)
     sp_wg_graph_init(&graph, parsed.function);
     assert_true(graph.irreducible);
     sp_wg_graph_finish(&graph);
-    discard(&parsed);
+    discard_ir(&parsed);
 }
 
 static void test_uniformity(void **state)
@@ -163,7 +140,7 @@ static void test_uniformity(void **state)
     assert_false(sp_wg_is_divergent(&uniformity, value_named(parsed.function, "slot")));
     sp_wg_uniformity_finish(&uniformity, &graph);
     sp_wg_graph_finish(&graph);
-    discard(&parsed);
+    discard_ir(&parsed);
 }
 
 static uint32_t count_barriers(LLVMValueRef function)
@@ -240,7 +217,7 @@ static void test_plan(void **state)
     assert_int_equal(masked, 1); /* the divergent loop */
     assert_true(plan.counters);
     sp_wg_plan_finish(&plan);
-    discard(&parsed);
+    discard_ir(&parsed);
 }
 
 /* A loop of one work-item stays whole: no region begins in it, in the vector form either. One that
@@ -275,7 +252,7 @@ static void test_a_loop_of_few_is_not_cut(void **state)
         assert_int_equal(sp_bits_has(&analysis.leaders, block_named(&analysis.graph, "loop")),
                          many);
         sp_wg_analysis_finish(&analysis);
-        discard(&parsed);
+        discard_ir(&parsed);
         sp_cc_text_finish(&text);
     }
 }
@@ -303,7 +280,7 @@ static void test_a_waiting_place_follows_a_divergent_barrier(void **state)
     assert_false(sp_bits_has(&analysis.masked, join));
     assert_int_equal(sp_bits_count(&analysis.masked), 1);
     sp_wg_analysis_finish(&analysis);
-    discard(&parsed);
+    discard_ir(&parsed);
 }
 
 /* A division that some work-items skip, and one of a loop, are known; the rest are left alone. */
@@ -345,7 +322,7 @@ static uint32_t loops_left(const char *turns, unsigned handed_on, const char *en
     for (uint32_t b = 0; b < graph.num_blocks; b++) /* no wish is left for later passes */
         assert_null(LLVMGetMetadata(LLVMGetBasicBlockTerminator(graph.blocks[b]), kind));
     sp_wg_graph_finish(&graph);
-    discard(&parsed);
+    discard_ir(&parsed);
     sp_cc_text_finish(&text);
     return loops;
 }
@@ -369,7 +346,7 @@ static void test_unrolling_leaves_switches_alone(void **state)
                    "x:\n  ret void\ny:\n  ret void\nz:\n  ret void\n}\n");
     assert_null(sp_wg_unroll(parsed.module, &parsed.function, 1, NULL));
     assert_false(sp_cc_module_is_broken(parsed.module, "after unrolling", &parsed.log));
-    discard(&parsed);
+    discard_ir(&parsed);
 }
 
 static void test_skipped_divisions_vary(void **state)
@@ -412,7 +389,7 @@ static void test_skipped_divisions_vary(void **state)
     assert_false(sp_cc_module_is_broken(parsed.module, "here", &parsed.log));
     sp_map_finish(&copies);
     sp_wg_plan_finish(&plan);
-    discard(&parsed);
+    discard_ir(&parsed);
 }
 
 static void test_layout(void **state)
@@ -445,7 +422,7 @@ static void test_layout(void **state)
     assert_false(sp_cc_module_is_broken(parsed.module, "here", &parsed.log));
     sp_cc_layout_finish(&locals);
     sp_cc_layout_finish(&globals);
-    discard(&parsed);
+    discard_ir(&parsed);
 }
 
 static void test_effects_of_instructions(void **state)
@@ -468,7 +445,7 @@ static void test_effects_of_instructions(void **state)
     for (unsigned i = 0; i < 5; i++)
         assert_int_equal(sp_cc_effect_of(LLVMGetParam(parsed.function, i)), expected[i]);
     assert_int_equal(sp_cc_followed_effect(parsed.function), 0);
-    discard(&parsed);
+    discard_ir(&parsed);
 }
 
 /* Only arrays of which nothing but accesses of one size is seen may be taken apart. */
@@ -524,7 +501,7 @@ static void test_what_may_be_interleaved(void **state)
     assert_ptr_equal(sp_wg_address_root(value_named(parsed.function, "p3")),
                      value_named(parsed.function, "cast"));
     assert_null(sp_wg_address_root(value_named(parsed.function, "p6")));
-    discard(&parsed);
+    discard_ir(&parsed);
 }
 
 /* A loop over k from a start of its own, left when k reaches an end; %s is its work. */
@@ -572,7 +549,7 @@ static void test_where_vectors_lose(void **state)
         sp_cc_text_format(&text, OWN_LOOP, expected[i].work, expected[i].end);
         parse(&parsed, text.bytes);
         assert_int_equal(sp_wg_vectors_lose(parsed.function), expected[i].lose);
-        discard(&parsed);
+        discard_ir(&parsed);
         sp_cc_text_finish(&text);
     }
 }
@@ -619,7 +596,7 @@ static void test_turns_are_counted(void **state)
         sp_wg_graph_init(&graph, parsed.function);
         assert_int_equal(sp_wg_loop_turns(&graph, 0, 64), expected[i].turns);
         sp_wg_graph_finish(&graph);
-        discard(&parsed);
+        discard_ir(&parsed);
         sp_cc_text_finish(&text);
     }
 }
@@ -685,7 +662,7 @@ static void test_a_copy_for_a_local_size_has_no_loops(void **state)
     sp_wg_graph_finish(&graph);
     assert_int_equal(count_calls(parsed.function, "__sp_local_size_0"), 1);
     assert_false(sp_cc_module_is_broken(parsed.module, "in the test", &parsed.log));
-    discard(&parsed);
+    discard_ir(&parsed);
 }
 
 /* A loop without barrier is shared by the work-items: it stays, but over a private array. */
@@ -713,7 +690,7 @@ static void test_which_loops_are_unrolled(void **state)
         sp_wg_graph_init(&graph, parsed.function);
         assert_int_equal(graph.num_loops, !private);
         sp_wg_graph_finish(&graph);
-        discard(&parsed);
+        discard_ir(&parsed);
         sp_cc_text_finish(&whole);
     }
 }
@@ -748,7 +725,7 @@ static void test_operations_are_joined(void **state)
     assert_int_equal(LLVMGetInstructionOpcode(sum), LLVMAdd);
     assert_false(LLVMGetNUW(sum));
     assert_ptr_equal(LLVMGetOperand(LLVMGetNextInstruction(sum), 0), sum);
-    discard(&parsed);
+    discard_ir(&parsed);
 }
 
 /* Between two barriers, what the work-items with `condition` do. */
@@ -814,7 +791,7 @@ static void test_loops_over_work_items_are_narrowed(void **state)
             assert_int_equal(narrowing.end[d], narrowed ? expected[i].end : size[d]);
         }
         sp_wg_plan_finish(&plan);
-        discard(&parsed);
+        discard_ir(&parsed);
         sp_cc_text_finish(&text);
     }
 }
@@ -846,7 +823,7 @@ static void test_which_atomics_are_plain(void **state)
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
         assert_int_equal(sp_wg_is_local_atomic(value_named(parsed.function, expected[i].name)),
                          expected[i].plain);
-    discard(&parsed);
+    discard_ir(&parsed);
 }
 
 /* A context variable is loaded where the region may read it first, or may leave it unwritten and
@@ -889,7 +866,7 @@ static void test_when_the_context_is_loaded(void **state)
         assert_int_equal(sp_wg_is_stored(region, a), stored[r]);
     }
     sp_wg_plan_finish(&plan);
-    discard(&parsed);
+    discard_ir(&parsed);
 }
 
 /* A loop up to a bound that differs between work-items parts them; one up to a shared bound does
@@ -929,7 +906,7 @@ static void test_uniformity_of_a_loops_bound(void **state)
         assert_int_equal(sp_bits_has(&uniformity.parted, loop), divergent);
         sp_wg_uniformity_finish(&uniformity, &graph);
         sp_wg_graph_finish(&graph);
-        discard(&parsed);
+        discard_ir(&parsed);
         sp_cc_text_finish(&whole);
     }
 }

@@ -1,8 +1,8 @@
 /* Common turns of loops (turns.h, affine.h): text of IR in, what is left of its loops. */
-#include "compiler/cc/module.h"
 #include "compiler/cc/workgroup/affine.h"
 #include "compiler/cc/workgroup/analyse.h"
 #include "compiler/cc/workgroup/turns.h"
+#include "ir_text.h"
 
 #include <llvm-c/Analysis.h>
 #include <setjmp.h>
@@ -19,59 +19,46 @@ static const char declarations[] = "declare i64 @__sp_local_id_0() memory(none)\
                                    "declare i64 @__sp_group_id_0() memory(none)\n"
                                    "declare i64 @__sp_global_size_0() memory(none)\n";
 
-struct parsed {
-    LLVMContextRef context;
-    LLVMModuleRef module;
-    LLVMValueRef function; /* @k */
-    struct sp_cc_text log;
+struct analysed {
+    struct parsed ir;
     struct sp_wg_graph graph;
     struct sp_wg_uniformity uniformity;
 };
 
-static void parse(struct parsed *parsed, const char *format, ...)
+static void parse(struct analysed *parsed, const char *format, ...)
 {
     char text[8192];
-    struct sp_cc_text whole = {0};
     va_list list;
     va_start(list, format);
     vsnprintf(text, sizeof(text), format, list);
     va_end(list);
-    *parsed = (struct parsed){0};
-    parsed->context = sp_cc_context_create(&parsed->log);
-    sp_cc_text_format(&whole, "%s%s", declarations, text);
-    parsed->module = sp_cc_module_read(parsed->context,
-                                       (struct sp_cc_blob){whole.bytes, whole.size}, &parsed->log);
-    if (!parsed->module)
-        fail_msg("%s", parsed->log.bytes);
-    parsed->function = LLVMGetNamedFunction(parsed->module, "k");
-    sp_cc_text_finish(&whole);
+    *parsed = (struct analysed){0};
+    parse_ir(&parsed->ir, declarations, text);
 }
 
-static void analyse(struct parsed *parsed)
+static void analyse(struct analysed *parsed)
 {
     char *message = NULL;
-    if (LLVMVerifyModule(parsed->module, LLVMReturnStatusAction, &message))
+    if (LLVMVerifyModule(parsed->ir.module, LLVMReturnStatusAction, &message))
         fail_msg("%s", message);
     LLVMDisposeMessage(message);
-    sp_wg_graph_init(&parsed->graph, parsed->function);
+    sp_wg_graph_init(&parsed->graph, parsed->ir.function);
     sp_wg_uniformity_init(&parsed->uniformity, &parsed->graph, NULL, false);
 }
 
 /* Shares turns, and leaves what became of the function to be looked at. */
-static bool share(struct parsed *parsed, const uint64_t *known)
+static bool share(struct analysed *parsed, const uint64_t *known)
 {
-    bool changed = sp_wg_share_turns(parsed->module, parsed->function, known);
+    bool changed = sp_wg_share_turns(parsed->ir.module, parsed->ir.function, known);
     analyse(parsed);
     return changed;
 }
 
-static void discard(struct parsed *parsed)
+static void discard(struct analysed *parsed)
 {
     sp_wg_uniformity_finish(&parsed->uniformity, &parsed->graph);
     sp_wg_graph_finish(&parsed->graph);
-    LLVMDisposeModule(parsed->module);
-    LLVMContextDispose(parsed->context);
-    sp_cc_text_finish(&parsed->log);
+    discard_ir(&parsed->ir);
 }
 
 static LLVMValueRef value_named(LLVMValueRef function, const char *name)
@@ -87,7 +74,7 @@ static LLVMValueRef value_named(LLVMValueRef function, const char *name)
 }
 
 /* The number of the block whose name begins so, or SP_WG_NONE. */
-static uint32_t block_like(const struct parsed *parsed, const char *name)
+static uint32_t block_like(const struct analysed *parsed, const char *name)
 {
     for (uint32_t b = 0; b < parsed->graph.num_blocks; b++)
         if (!strncmp(LLVMGetBasicBlockName(parsed->graph.blocks[b]), name, strlen(name)))
@@ -95,12 +82,12 @@ static uint32_t block_like(const struct parsed *parsed, const char *name)
     return SP_WG_NONE;
 }
 
-static bool is_divergent_branch(const struct parsed *parsed, uint32_t block)
+static bool is_divergent_branch(const struct analysed *parsed, uint32_t block)
 {
     return sp_bits_has(&parsed->uniformity.branches, block);
 }
 
-static unsigned count_stores(const struct parsed *parsed)
+static unsigned count_stores(const struct analysed *parsed)
 {
     unsigned count = 0;
     for (uint32_t b = 0; b < parsed->graph.num_blocks; b++)
@@ -148,7 +135,7 @@ static void test_turns_of_all_are_a_loop_of_its_own(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct parsed parsed;
+        struct analysed parsed;
         parse(&parsed, loop, cases[i].start, cases[i].predicate, "%n", cases[i].flags,
               cases[i].step);
         assert_true(share(&parsed, NULL));
@@ -174,7 +161,7 @@ static void test_turns_of_all_are_a_loop_of_its_own(void **state)
         assert_int_equal(LLVMGetInstructionOpcode(all), LLVMAnd);
         assert_int_equal(LLVMGetICmpPredicate(LLVMGetOperand(all, 1)), equal);
         assert_int_equal(LLVMGetICmpPredicate(LLVMGetOperand(all, 0)),
-                         LLVMGetICmpPredicate(value_named(parsed.function, "more")));
+                         LLVMGetICmpPredicate(value_named(parsed.ir.function, "more")));
         assert_int_equal(count_stores(&parsed), 2);
         discard(&parsed);
     }
@@ -183,7 +170,7 @@ static void test_turns_of_all_are_a_loop_of_its_own(void **state)
 /* The counter is compared in more bits than it has: it must not wrap either. */
 static void test_a_widened_counter_is_asked_for_its_own_end(void **state)
 {
-    struct parsed parsed;
+    struct analysed parsed;
     (void)state;
     parse(&parsed, "define void @k(ptr addrspace(1) %%p, i64 %%n) {\n"
                    "entry:\n"
@@ -233,7 +220,7 @@ static void test_known_numbers_leave_no_loop(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct parsed parsed;
+        struct analysed parsed;
         const uint64_t known[3] = {cases[i].size, 1, 1};
         parse(&parsed, loop, "%l", cases[i].predicate, cases[i].bound, cases[i].flags,
               cases[i].step);
@@ -248,7 +235,7 @@ static void test_known_numbers_leave_no_loop(void **state)
 /* Of any local size: steps of that size leave one turn. */
 static void test_steps_of_the_local_size_leave_one_turn(void **state)
 {
-    struct parsed parsed;
+    struct analysed parsed;
     (void)state;
     parse(&parsed, loop, "%l", "ult", "300", "", "%size");
     assert_true(share(&parsed, NULL));
@@ -269,7 +256,7 @@ static void test_what_is_left_as_it_was(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct parsed parsed;
+        struct analysed parsed;
         parse(&parsed, loop, cases[i].start, cases[i].predicate, cases[i].bound, "", cases[i].step);
         if (share(&parsed, NULL))
             fail_msg("case %zu is changed", i);
@@ -315,7 +302,7 @@ static void test_loops_of_other_shapes_stay(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        struct parsed parsed;
+        struct analysed parsed;
         parse(&parsed, texts[i]);
         assert_false(share(&parsed, (const uint64_t[]){64, 1, 1}));
         discard(&parsed);
@@ -332,7 +319,7 @@ static void test_under_a_condition_only_straight_code_is_made(void **state)
     } cases[] = {{"16", true}, {"4", false}};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        struct parsed parsed;
+        struct analysed parsed;
         parse(&parsed,
               "define void @k(ptr addrspace(1) %%p) {\n"
               "first: br label %%entry\n"
@@ -360,7 +347,7 @@ static void test_under_a_condition_only_straight_code_is_made(void **state)
         assert_int_equal(share(&parsed, (const uint64_t[]){16, 16, 1}), cases[i].changed);
         assert_int_equal(parsed.graph.num_loops, !cases[i].changed);
         if (cases[i].changed) /* after no turn of the rest, or after one */
-            assert_int_equal(LLVMCountIncoming(value_named(parsed.function, "last")), 2);
+            assert_int_equal(LLVMCountIncoming(value_named(parsed.ir.function, "last")), 2);
         discard(&parsed);
     }
 }
@@ -368,7 +355,7 @@ static void test_under_a_condition_only_straight_code_is_made(void **state)
 /* A tile with a border, filled in two nested loops: straight code. */
 static void test_nested_loops(void **state)
 {
-    struct parsed parsed;
+    struct analysed parsed;
     (void)state;
     parse(&parsed, "define void @k(ptr addrspace(3) %%p) {\n"
                    "entry:\n"
@@ -403,7 +390,7 @@ static void test_nested_loops(void **state)
 /* A grid-stride loop whose bound is asked for anew, and may change in the loop. */
 static void test_a_bound_is_asked_for_in_each_turn(void **state)
 {
-    struct parsed parsed;
+    struct analysed parsed;
     (void)state;
     parse(&parsed, "define void @k(ptr addrspace(1) %%p, ptr addrspace(1) %%n) {\n"
                    "entry:\n"
@@ -431,7 +418,7 @@ static void test_a_bound_is_asked_for_in_each_turn(void **state)
 
 static void test_values_that_grow_with_ids(void **state)
 {
-    struct parsed parsed;
+    struct analysed parsed;
     struct sp_wg_affine affine;
     struct sp_wg_multiple size = {1, 1}, items = {1, 3};
     uint64_t number;
@@ -454,7 +441,7 @@ static void test_values_that_grow_with_ids(void **state)
                    "  %%square = mul i64 %%x, %%x\n"
                    "  ret void\n}\n");
     analyse(&parsed);
-    LLVMValueRef f = parsed.function;
+    LLVMValueRef f = parsed.ir.function;
     assert_true(sp_wg_affine_of(&parsed.uniformity, value_named(f, "linear"), &affine));
     assert_false(affine.based);
     assert_int_equal(affine.ids[0].factor, 1);

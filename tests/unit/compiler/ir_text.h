@@ -1,0 +1,19 @@
+/* For tests of passes: text of IR, read into a module of its own. */
+#ifndef SP_TESTS_UNIT_COMPILER_IR_TEXT_H
+#define SP_TESTS_UNIT_COMPILER_IR_TEXT_H
+
+#include "compiler/cc/module.h"
+#include "compiler/cc/text.h"
+
+struct parsed {
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMValueRef function; /* @k */
+    struct sp_cc_text log;
+};
+
+/* Reads `declarations` and then `text`; the test fails, with LLVM's words, where that is no IR. */
+void parse_ir(struct parsed *parsed, const char *declarations, const char *text);
+void discard_ir(struct parsed *parsed);
+
+#endif
