@@ -23,8 +23,8 @@ struct sp_kernel_arg {
 /* A device that a kernel was built for. */
 struct sp_kernel_target {
     cl_device_id device; /* one of the program's devices */
-    struct sp_executable
-        *executable; /* of the build that the kernel was created from: a reference is held */
+    /* Of the build that the kernel was created from: a reference is held */
+    struct sp_executable *executable;
     const struct sp_kernel_info *info; /* lives in the executable */
     bool non_uniform_groups;           /* work-groups may differ in size */
     bool kernel_arg_info;              /* names and types of arguments may be told */

@@ -45,8 +45,8 @@ struct sp_arg_info {
 
 struct sp_kernel_info {
     const char *name;
-    const char
-        *attributes; /* CL_KERNEL_ATTRIBUTES: blank-separated, as in the source; "" for none */
+    /* CL_KERNEL_ATTRIBUTES: blank-separated, as in the source; "" for none */
+    const char *attributes;
     uint32_t num_args;
     struct sp_arg_info *args;
     uint32_t args_bytes;         /* size of the argument block */

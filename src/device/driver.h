@@ -181,15 +181,15 @@ struct sp_device_info {
     uint64_t local_memory_bytes;
     uint64_t cache_bytes;
     uint32_t cache_line_bytes;
-    uint64_t
-        home_near_bytes;     /* regions up to this size that go to and fro are cheaper in the host's
-                                memory than copied; own memory only. 0: none, UINT64_MAX: all */
+    /* Regions up to this size that go to and fro are cheaper in the host's memory than copied; own
+     * memory only. 0: none, UINT64_MAX: all */
+    uint64_t home_near_bytes;
     uint32_t svm_levels;     /* SP_SVM_ bits that are true of it */
     bool has_failed_atomics; /* SP_SVM_ATOMICS is not among them because its self-test failed */
     uint32_t numa_nodes;     /* nodes with processors of this device; at least 1 */
     bool fp64;
-    const char
-        *code_target; /* what samepage-cc makes code for (protocol.h, CODE); NULL: this processor */
+    /* What samepage-cc makes code for (protocol.h, CODE); NULL: this processor */
+    const char *code_target;
     bool corrects_errors;   /* its memory has ECC, and it is on */
     bool has_pci, has_uuid; /* what follows is known */
     uint32_t pci_domain, pci_bus, pci_device, pci_function;

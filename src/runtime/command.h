@@ -20,8 +20,8 @@
 struct sp_dependency {
     struct sp_dependency *next;
     struct sp_command *waiter;
-    bool
-        is_explicit; /* from a wait list: an error is passed on. The order of a queue passes none */
+    /* From a wait list: an error is passed on. The order of a queue passes none */
+    bool is_explicit;
     bool is_until_submitted; /* the submission is enough: both run in order on one device */
 };
 
@@ -59,12 +59,12 @@ struct sp_command {
     const void *site;               /* likewise: where it was enqueued */
     atomic_int begin_state;         /* who goes on once all ranges are current: see command.c */
     bool is_submitted;              /* under the event's lock: its device will run it in order */
-    struct sp_command
-        *before; /* the one that it is streamed behind, with a reference, until it is submitted */
+    /* The one that it is streamed behind, with a reference, until it is submitted */
+    struct sp_command *before;
     enum sp_command_stage stage; /* how far it is when it is taken up next */
     cl_int failure;              /* at SP_COMMAND_FAILED */
-    atomic_uint
-        waiting_for; /* what has not ended of all it waits for, plus one while it is enqueued */
+    /* What has not ended of all it waits for, plus one while it is enqueued */
+    atomic_uint waiting_for;
     atomic_int dependency_error; /* nonzero: an event of its wait list ended in error */
     bool waits_for_head;         /* counts in waiting_for until it is the first pending one */
     uint64_t sequence;           /* place in its queue */

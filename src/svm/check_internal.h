@@ -46,8 +46,8 @@ struct sp_check_region {
     const void *allocated_at;
     bool is_freed; /* but still used by commands */
     const void *freed_at;
-    size_t
-        watched_bytes; /* whole pages from the region's start on; 0: its accesses are not watched */
+    /* Whole pages from the region's start on; 0: its accesses are not watched */
+    size_t watched_bytes;
     struct check_map *maps;
     struct check_use *uses;
     unsigned allowed; /* commands that run in this process, and the library itself */

@@ -41,8 +41,8 @@ struct sp_range_use {
     bool is_pooled;       /* one part of a pooled region, used by a member of the pool */
     uint32_t part;        /* is_pooled: which */
     uint32_t memory_life; /* is_pooled: of `memory`, in which it is bound there */
-    struct sp_binding
-        *home; /* is_pooled, and `memory` is another agent: of the part there; as `binding` */
+    /* is_pooled, and `memory` is another agent: of the part there; as `binding` */
+    struct sp_binding *home;
     /* Access DISCARD, while the command is under way: in the region's list, under its lock. */
     bool is_overwriting;
     uint32_t agent;

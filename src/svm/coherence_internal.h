@@ -133,8 +133,8 @@ struct sp_binding {
     uint32_t agent;
     enum sp_backing backing;
     unsigned pins; /* commands that need it; not evicted meanwhile */
-    atomic_uint
-        references; /* one while it is linked, one for each work under way, and one for each peer */
+    /* One while it is linked, one for each work under way, and one for each peer */
+    atomic_uint references;
     struct sp_work bind, unbind;
     uint64_t asked_ns; /* parts, with the trace only: when it was asked for */
     /* Parts only. */

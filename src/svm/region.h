@@ -45,8 +45,8 @@ struct sp_region {
     struct sp_directory directory;    /* private path only */
     struct sp_copy *copies;           /* under way */
     struct sp_range_use *overwriting; /* ranges that commands under way overwrite without reading */
-    struct sp_watched_map
-        *unsettled;              /* ended maps of which nobody has asked yet what was written */
+    /* Ended maps of which nobody has asked yet what was written */
+    struct sp_watched_map *unsettled;
     struct sp_watched_map *kept; /* one that was asked, and whose range is still watched; or NULL */
     struct sp_watched_map *maps; /* the host's maps for writing */
     bool is_dense;             /* the last such map was written densely: the next is not watched */

@@ -16,8 +16,8 @@ struct sp_coherence;
 
 /* A command's place. While it waits it is in one line only. */
 struct sp_line_place {
-    struct sp_coherence
-        *next;       /* of its rank; out of line, of the list that sp_room_line_take gives */
+    /* Of its rank; out of line, of the list that sp_room_line_take gives */
+    struct sp_coherence *next;
     uint64_t ticket; /* the earlier, the smaller */
     /* Where it is the first of its rank: */
     struct sp_coherence *last;

@@ -91,8 +91,8 @@ struct client_device {
     enum client_state state;
     bool is_described; /* what it is is known; `description` changes no more */
     struct sp_device_description description;
-    uint64_t
-        finished_works; /* counts; for telling a process that dies at once from one that works */
+    /* Counts; for telling a process that dies at once from one that works */
+    uint64_t finished_works;
     struct sp_rings *rings; /* NULL: no process. Changes with `claim` held, too */
     uint64_t command_tail;  /* what we wrote; never read back from `rings` */
     struct in_flight in_flight;

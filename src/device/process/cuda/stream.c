@@ -93,8 +93,8 @@ struct lane {
     CUevent events[MAX_MARKS];
     uint64_t with_event[MAX_MARKS]; /* the mark that was recorded there */
     CUevent order;                  /* for other lanes to wait for */
-    uint64_t
-        seen[SP_CUDA_LANES]; /* of the other lanes: as much as was enqueued there comes before */
+    /* Of the other lanes: as much as was enqueued there comes before */
+    uint64_t seen[SP_CUDA_LANES];
     struct {
         pthread_mutex_t lock;
         pthread_cond_t moved;
