@@ -157,6 +157,22 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_
     }
 }
 
+/* The log of a build and, where the device compiles the code further, what that said: it is waited
+ * for. With no lock held: from its end on a build does not change. */
+static cl_int reply_log(const struct sp_query *query, struct sp_build *build,
+                        const struct sp_device *root)
+{
+    const char *text = build->log ? build->log : "";
+    char *said = sp_executable_load_log(build->executable, root);
+    char *both = said ? sp_format("%s%s", text, said) : NULL;
+    cl_int error = said && !both
+                       ? CL_OUT_OF_HOST_MEMORY
+                       : sp_query_reply(query, both ? both : text, strlen(both ? both : text) + 1);
+    free(said);
+    free(both);
+    return error;
+}
+
 /* With the lock held. `build` is NULL where nothing was done for the device. */
 static cl_int reply_about_build(const struct sp_query *query, const struct sp_build *build,
                                 cl_program_build_info name)
@@ -191,7 +207,7 @@ static cl_int reply_about_build(const struct sp_query *query, const struct sp_bu
 
 /* With the lock held: the build that kernels on `device` come from: its own or, failing that, that
  * of the nearest device that it is a part of. NULL: none. */
-static const struct sp_build *build_for(cl_program program, cl_device_id device)
+static struct sp_build *build_for(cl_program program, cl_device_id device)
 {
     for (; device; device = device->parent) {
         cl_uint index = sp_program_device_index(program, device);
@@ -212,7 +228,16 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramBuildInfo(cl_program program, cl_dev
     if (sp_program_device_index(program, device) == program->num_devices)
         return CL_INVALID_DEVICE;
     pthread_mutex_lock(&program->lock);
-    cl_int error = reply_about_build(&query, build_for(program, device), param_name);
+    struct sp_build *build = build_for(program, device);
+    if (param_name == CL_PROGRAM_BUILD_LOG && build && build->status == CL_BUILD_SUCCESS &&
+        build->executable) {
+        sp_build_reference(build);
+        pthread_mutex_unlock(&program->lock);
+        cl_int error = reply_log(&query, build, device->device->root);
+        sp_build_unreference(build);
+        return error;
+    }
+    cl_int error = reply_about_build(&query, build, param_name);
     pthread_mutex_unlock(&program->lock);
     return error;
 }

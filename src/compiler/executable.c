@@ -69,7 +69,7 @@ struct unit {
     struct variant *variant; /* what its code is for, or NULL: the kernels' slots */
     struct sp_code *code;    /* READY; set before any kernel of it is published */
     int error;               /* FAILED: a negative errno */
-    char *log;               /* FAILED: why, or NULL */
+    char *log; /* FAILED: why; READY: what the device's compiler said; or NULL. Owned */
 };
 
 typedef _Atomic(struct sp_code_kernel *) atomic_code;
@@ -264,14 +264,17 @@ static void run_unit(struct unit *unit)
         goto end;
     }
     error = root->ops->load(root, result.code.bytes, result.code.size, info, result.kernels,
-                            result.num_kernels, &code);
+                            result.num_kernels, &log, &code);
     if (error)
         code = NULL;
     else
         error = publish(unit, &result, code);
     if (error && error != -ENOMEM) {
-        log = sp_format("The generated code of kernel %s cannot be loaded (%s).", names[0],
-                        strerror(-error));
+        char *said = log;
+        log =
+            sp_format("The generated code of kernel %s cannot be loaded on %s (%s).%s%s", names[0],
+                      root->info.name, strerror(-error), said ? "\n" : "", said ? said : "");
+        free(said);
         error = -EIO;
     }
     if (error)
@@ -336,9 +339,9 @@ static void submit(struct unit *unit)
         pool.num_threads++;
 }
 
-/* Waits until the unit is READY or FAILED, running it here if nobody does. Returns its error; then
- * *log is a copy of why, or NULL. A lack of memory or of a compiler is not held against it: it is
- * tried again. */
+/* Waits until the unit is READY or FAILED, running it here if nobody does. Returns its error; *log
+ * is a copy of the unit's log, or NULL. A lack of memory or of a compiler is not held against it:
+ * it is tried again. */
 static int wait_for_unit(struct unit *unit, char **log)
 {
     bool ran_here = false;
@@ -364,7 +367,7 @@ static int wait_for_unit(struct unit *unit, char **log)
         }
     }
     int error = unit->state == UNIT_FAILED ? unit->error : 0;
-    if (error && unit->log)
+    if (unit->log)
         *log = sp_strdup(unit->log);
     pthread_mutex_unlock(&pool.lock);
     return error;
@@ -638,11 +641,10 @@ static int get_slot(struct sp_executable *executable, const struct sp_device *ro
         return 0;
     char *log;
     int error = wait_for_unit((*slot)->unit, &log);
-    if (error) {
+    if (error)
         sp_context_report(executable->context,
                           log ? log : "Memory ran out while code was generated for a kernel.");
-        free(log);
-    }
+    free(log);
     return error == -ENOMEM || !error ? error : -EIO;
 }
 
@@ -675,6 +677,26 @@ int sp_executable_code(struct sp_executable *executable, const struct sp_device 
     }
     *globals = NULL;
     return kernel->uses_globals ? get_globals(executable, slot->unit->root, slot, globals) : 0;
+}
+
+char *sp_executable_load_log(struct sp_executable *executable, const struct sp_device *root)
+{
+    unsigned index;
+    char *all = NULL;
+    if (!find_root(executable, root, &index) || !root->info.compiles_code)
+        return NULL;
+    for (uint32_t i = 0; i < executable->num_units; i++) {
+        if (executable->units[i].root != index)
+            continue;
+        char *log, *before = all;
+        wait_for_unit(&executable->units[i], &log);
+        if (log && (all = sp_format("%s%s", before ? before : "", log)))
+            free(before);
+        else
+            all = before;
+        free(log);
+    }
+    return all;
 }
 
 uint32_t sp_executable_preferred_multiple(struct sp_executable *executable,

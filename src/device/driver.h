@@ -190,6 +190,7 @@ struct sp_device_info {
     bool fp64;
     /* What samepage-cc makes code for (protocol.h, CODE); NULL: this processor */
     const char *code_target;
+    bool compiles_code; /* further, when it is loaded: what that says belongs into the build log */
     bool corrects_errors;   /* its memory has ECC, and it is on */
     bool has_pci, has_uuid; /* what follows is known */
     uint32_t pci_domain, pci_bus, pci_device, pci_function;
@@ -218,10 +219,12 @@ struct sp_device_ops {
      * only of it: a wait must not be prolonged by work that it does not depend on. */
     void (*wait)(struct sp_device *device, struct sp_gate *gate, const void *stream);
 
-    /* Loads a shared object of samepage-cc; `codes` are the kernels in it. The image is copied. */
+    /* Loads what samepage-cc made; `codes` are the kernels in it. The image is copied. *log, also
+     * of an error: what whoever compiles or links it there said, for people, the caller's to free;
+     * NULL: nothing. */
     int (*load)(struct sp_device *device, const void *image, size_t bytes,
                 const struct sp_program_info *info, const struct sp_kernel_code *codes,
-                uint32_t num_codes, struct sp_code **code);
+                uint32_t num_codes, char **log, struct sp_code **code);
     /* No work that uses it is left. Takes NULL. */
     void (*unload)(struct sp_code *code);
     /* The kernel of that name in `code`, or NULL. Lives as long as `code`. */

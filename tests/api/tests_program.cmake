@@ -18,6 +18,7 @@ set(SP_API_TESTS_PROGRAM
   program_build
   program_cache
   program_compile_link
+  program_driver_log
   program_errors
   program_fork
   program_globals

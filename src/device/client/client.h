@@ -310,7 +310,8 @@ struct sp_code {
     struct sp_code_kernel *kernels;
     /* Under the device's lock: */
     enum code_state state;
-    int error;           /* FAILED: why */
+    int error; /* FAILED: why */
+    char *log; /* owned: what the first process that loaded it, or failed to, said; or NULL */
     uint32_t generation; /* of the process that it was sent to; 0: none */
     bool is_wanted;      /* to be sent to every new process */
     unsigned senders;    /* threads that read the image */
@@ -324,7 +325,7 @@ struct init_globals_work {
 
 int sp_client_load(struct sp_device *device, const void *image, size_t bytes,
                    const struct sp_program_info *info, const struct sp_kernel_code *codes,
-                   uint32_t num_codes, struct sp_code **code);
+                   uint32_t num_codes, char **log, struct sp_code **code);
 void sp_client_unload(struct sp_code *code);
 struct sp_code_kernel *sp_client_find(struct sp_code *code, const char *name);
 void sp_client_init_globals(struct sp_code *code, unsigned char *globals);
@@ -333,7 +334,9 @@ void sp_client_init_globals(struct sp_code *code, unsigned char *globals);
  * where all is answered, or a negative errno. The device's thread, while STARTING. */
 int sp_client_reload(struct client_device *device);
 
-/* The answer to a LOAD; nonsense is ignored. */
-void sp_client_loaded(struct client_device *device, const struct sp_device_message *answer);
+/* The answer to a LOAD, with the file of its text or -1, which stays the caller's; nonsense is
+ * ignored. */
+void sp_client_loaded(struct client_device *device, const struct sp_device_message *answer,
+                      int log_file);
 
 #endif

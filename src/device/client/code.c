@@ -9,6 +9,7 @@
  * outside of it, by whoever counts as a sender; unload waits for the senders.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,6 +28,7 @@ static void destroy_code(struct sp_code *code)
         free((char *)code->kernels[i].name);
     free(code->kernels);
     free(code->image);
+    free(code->log);
     free(code);
 }
 
@@ -184,10 +186,11 @@ static int load_locked(struct sp_code *code)
 
 int sp_client_load(struct sp_device *given, const void *image, size_t bytes,
                    const struct sp_program_info *info, const struct sp_kernel_code *codes,
-                   uint32_t num_codes, struct sp_code **loaded)
+                   uint32_t num_codes, char **log, struct sp_code **loaded)
 {
     struct client_device *device = client_of(given);
     struct sp_code *code;
+    *log = NULL;
     int error = create_code(image, bytes, info, codes, num_codes, &code);
     if (error)
         return error;
@@ -201,6 +204,8 @@ int sp_client_load(struct sp_device *given, const void *image, size_t bytes,
     for (int attempt = 0; error == -EAGAIN && attempt < MAX_ATTEMPTS; attempt++)
         error = load_locked(code);
     code->is_wanted = !error;
+    *log = code->log;
+    code->log = NULL;
     pthread_mutex_unlock(&device->lock);
     if (error) {
         sp_client_unload(code);
@@ -251,16 +256,41 @@ int sp_client_reload(struct client_device *device)
     return result;
 }
 
-void sp_client_loaded(struct client_device *device, const struct sp_device_message *answer)
+/* The text that came with an answer, made fit to print; NULL: none that can be had. Only what is a
+ * file of memory has seals, so reading it never waits. */
+static char *read_log(int file, uint64_t bytes)
 {
+    int seals = file >= 0 ? fcntl(file, F_GET_SEALS) : -1;
+    if (seals < 0 || !(seals & F_SEAL_SHRINK) || !bytes || bytes > SP_MAX_LOAD_LOG_BYTES)
+        return NULL;
+    char *log = sp_alloc(bytes + 1);
+    if (log && pread(file, log, bytes, 0) != (ssize_t)bytes) {
+        free(log);
+        return NULL;
+    }
+    for (uint64_t i = 0; log && i < bytes; i++)
+        if (log[i] != '\n' && log[i] != '\t' && !((unsigned char)log[i] >= ' ' && log[i] != 0x7f))
+            log[i] = '?';
+    return log;
+}
+
+void sp_client_loaded(struct client_device *device, const struct sp_device_message *answer,
+                      int log_file)
+{
+    char *log = read_log(log_file, answer->bytes);
     pthread_mutex_lock(&device->lock);
     struct sp_code *code = answer->slot < device->num_slots ? device->codes[answer->slot] : NULL;
     if (code && code->state == CODE_LOADING && code->generation == answer->generation) {
         code->error = answer->error < 0 && answer->error > -4096 ? answer->error : -ENOEXEC;
         code->state = answer->error ? CODE_FAILED : CODE_LOADED;
+        if (!code->is_wanted && !code->log) { /* else it is loaded once more, into a new process */
+            code->log = log;
+            log = NULL;
+        }
         pthread_cond_broadcast(&device->moved);
     }
     pthread_mutex_unlock(&device->lock);
+    free(log);
 }
 
 struct sp_code_kernel *sp_client_find(struct sp_code *code, const char *name)

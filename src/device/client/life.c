@@ -256,7 +256,7 @@ static int take_message(struct client_device *device, const struct sp_device_mes
 {
     int error = 0;
     if (message->kind == SP_MESSAGE_LOAD)
-        sp_client_loaded(device, message);
+        sp_client_loaded(device, message, files[0]);
     else
         error = sp_client_take_export(device, message, files[0]);
     close_files(files);

@@ -211,6 +211,7 @@ static void set_up_cuda(struct client_device *device, uint32_t ordinal, bool is_
 {
     struct sp_device_info *info = &device->device.info;
     snprintf(device->name, sizeof device->name, "NVIDIA GPU %u", ordinal);
+    info->compiles_code = true; /* PTX, by its driver */
     device->ordinal = ordinal;
     device->is_optional = is_optional;
     info->name = device->name;

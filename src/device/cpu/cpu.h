@@ -78,7 +78,7 @@ void *sp_cpu_scratch(size_t bytes);
 /* kernel.c */
 int sp_cpu_load(struct sp_device *device, const void *image, size_t bytes,
                 const struct sp_program_info *info, const struct sp_kernel_code *codes,
-                uint32_t num_codes, struct sp_code **code);
+                uint32_t num_codes, char **log, struct sp_code **code);
 void sp_cpu_unload(struct sp_code *code);
 struct sp_code_kernel *sp_cpu_find(struct sp_code *code, const char *name);
 void sp_cpu_init_globals(struct sp_code *code, unsigned char *globals);

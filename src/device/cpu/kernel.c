@@ -76,7 +76,7 @@ static void unique_path(char *path, size_t size, int descriptor)
     snprintf(path + length, size - length, "/fd/%d", descriptor);
 }
 
-static int open_image(const void *image, size_t bytes, void **handle)
+static int open_image(const void *image, size_t bytes, char **log, void **handle)
 {
     char path[160];
     int result = -ENOMEM;
@@ -96,6 +96,8 @@ static int open_image(const void *image, size_t bytes, void **handle)
     unique_path(path, sizeof path, descriptor);
     *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     result = *handle ? 0 : -ENOEXEC;
+    if (result)
+        *log = sp_strdup(dlerror());
 out:
     close(descriptor);
     return result;
@@ -127,17 +129,18 @@ static int set_up_kernel(struct sp_code *code, struct sp_code_kernel *kernel,
 
 int sp_cpu_load(struct sp_device *device, const void *image, size_t bytes,
                 const struct sp_program_info *info, const struct sp_kernel_code *codes,
-                uint32_t num_codes, struct sp_code **code)
+                uint32_t num_codes, char **log, struct sp_code **code)
 {
     (void)device;
     int error = -ENOMEM;
+    *log = NULL;
     struct sp_code *loaded = sp_alloc(sizeof *loaded);
     if (!loaded)
         return -ENOMEM;
     loaded->kernels = sp_alloc_array(num_codes, sizeof *loaded->kernels);
     if (!loaded->kernels)
         goto err;
-    error = open_image(image, bytes, &loaded->handle);
+    error = open_image(image, bytes, log, &loaded->handle);
     if (error)
         goto err;
     for (uint32_t i = 0; i < num_codes; i++) {

@@ -62,9 +62,10 @@ struct sp_backend {
                  struct sp_device_description *description);
 
     /* Loads what samepage-cc made. `image` is only there during the call; `info` and `codes` stay
-     * until unload. 0 or a negative errno. */
+     * until unload. *log, NULL before: what the device's compiler said, to be freed. 0 or a
+     * negative errno. */
     int (*load)(const void *image, size_t bytes, const struct sp_program_info *info,
-                const struct sp_kernel_code *codes, uint32_t num_codes, void **code);
+                const struct sp_kernel_code *codes, uint32_t num_codes, char **log, void **code);
     void (*unload)(void *code);
 
     /* Another device's process, the newest of device `index`, with its memory file, which is now

@@ -225,7 +225,7 @@ static int decode(struct loaded *loaded, struct sp_wire_reader *reader)
     return sp_wire_reader_done(reader) ? 0 : -EBADMSG;
 }
 
-static int load(const struct sp_device_message *message, int file)
+static int load(const struct sp_device_message *message, int file, char **log)
 {
     struct sp_wire_reader reader;
     size_t bytes = message->info_bytes + message->bytes;
@@ -242,7 +242,7 @@ static int load(const struct sp_device_message *message, int file)
     }
     if (!error)
         error = process.backend->load(memory + message->info_bytes, message->bytes, loaded->info,
-                                      loaded->codes, loaded->num_codes, &loaded->code);
+                                      loaded->codes, loaded->num_codes, log, &loaded->code);
     if (memory != MAP_FAILED)
         munmap(memory, bytes);
     if (error) {
@@ -252,6 +252,39 @@ static int load(const struct sp_device_message *message, int file)
     process.loaded[message->slot] = loaded;
     sp_loop_set_code(message->slot, loaded->code);
     return 0;
+}
+
+/* A file with the text, and how much there is; -1 and 0 where there is none, or no memory for it:
+ * losing it is no error. */
+static int log_file(const char *log, uint64_t *bytes)
+{
+    size_t length = log ? strnlen(log, SP_MAX_LOAD_LOG_BYTES) : 0;
+    *bytes = 0;
+    int file = length ? memfd_create("samepage-log", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
+    if (file < 0)
+        return -1;
+    if (write(file, log, length) != (ssize_t)length ||
+        fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL)) {
+        close(file);
+        return -1;
+    }
+    *bytes = length;
+    return file;
+}
+
+static int serve_load(int socket, const struct sp_device_message *message, int file)
+{
+    char *log = NULL;
+    struct sp_device_message reply = {.kind = SP_MESSAGE_LOAD,
+                                      .slot = message->slot,
+                                      .generation = message->generation,
+                                      .error = load(message, file, &log)};
+    int text = log_file(log, &reply.bytes);
+    int error = sp_message_send(socket, true, &reply, &text, 1);
+    if (text >= 0)
+        close(text);
+    free(log);
+    return error;
 }
 
 static void serve_unload(uint32_t slot)
@@ -273,11 +306,7 @@ static void serve(int socket)
         } else if (message.kind == SP_MESSAGE_UNLOAD) {
             serve_unload(message.slot);
         } else if (message.kind == SP_MESSAGE_LOAD) {
-            struct sp_device_message reply = {.kind = SP_MESSAGE_LOAD,
-                                              .slot = message.slot,
-                                              .generation = message.generation,
-                                              .error = load(&message, files[0])};
-            if (sp_message_send(socket, true, &reply, NULL, 0))
+            if (serve_load(socket, &message, files[0]))
                 return;
         }
         for (unsigned i = 0; i < SP_MAX_MESSAGE_FILES; i++)

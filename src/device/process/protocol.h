@@ -20,7 +20,7 @@
 #include "device/selection.h"
 
 #define SP_DEVICE_MAGIC 0x56445053u /* "SPDV" */
-#define SP_DEVICE_VERSION 6u
+#define SP_DEVICE_VERSION 7u
 
 /* --- Messages ------------------------------------------------------------------------------------
  */
@@ -34,7 +34,8 @@ enum sp_message_kind {
     SP_MESSAGE_PEER = 2,
     /* To the process: code. slot, generation (which load this is), info_bytes of sp_program_info
      * and kernels in wire format, then bytes of shared object, in the file that comes along. Back:
-     * slot, generation, error. */
+     * slot, generation, error; bytes of text for people, where the device's compiler said
+     * something, in a file that cannot shrink. */
     SP_MESSAGE_LOAD = 3,
     SP_MESSAGE_UNLOAD = 4, /* to the process: slot */
     /* To the process: the process of another device has ended: slot, generation. */
@@ -108,6 +109,9 @@ enum {
 };
 
 #define SP_MAX_MESSAGE_FILES 4u
+
+/* What an answer to LOAD says at most; the rest is left out. */
+#define SP_MAX_LOAD_LOG_BYTES (UINT64_C(64) << 10)
 
 /* Code slots of one device. 65,536 loaded shared objects are more than a process can map. */
 #define SP_MAX_CODE_SLOTS 65536u

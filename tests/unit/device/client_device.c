@@ -201,10 +201,12 @@ void load_code(struct sp_device *device, const char *source, struct test_code *c
                                       (struct sp_words){NULL, 0}, &code->object),
                      0);
     sp_step_result_finish(&bitcode);
+    char *log;
     assert_int_equal(device->ops->load(device, code->object.code.bytes, code->object.code.size,
-                                       info, code->object.kernels, code->object.num_kernels,
+                                       info, code->object.kernels, code->object.num_kernels, &log,
                                        &code->code),
                      0);
+    assert_null(log);
 }
 
 void unload_code(struct sp_device *device, struct test_code *code)

@@ -226,10 +226,13 @@ static void bad_code_is_refused(void **state)
     (void)state;
     struct test_code code;
     struct sp_code *loaded;
+    char *log;
     load_code(first, source, &code);
     assert_int_equal(first->ops->load(first, "not ELF", 7, code.program.info, code.object.kernels,
-                                      code.object.num_kernels, &loaded),
+                                      code.object.num_kernels, &log, &loaded),
                      -ENOEXEC);
+    assert_non_null(strstr(log, "file too short"));
+    free(log);
     assert_null(first->ops->find(code.code, "none"));
     unload_code(first, &code);
     first->ops->unload(NULL);

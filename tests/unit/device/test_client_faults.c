@@ -328,8 +328,9 @@ static void a_forked_child_has_no_devices(void **state)
     if (child == 0) {
         unsigned char *at = (unsigned char *)(uintptr_t)GRANULE;
         struct sp_code *none;
+        char *log;
         int wrong = bind(first, at, GRANULE, false) != -EIO;
-        wrong |= first->ops->load(first, "x", 1, code.program.info, code.object.kernels, 1,
+        wrong |= first->ops->load(first, "x", 1, code.program.info, code.object.kernels, 1, &log,
                                   &none) != -EIO;
         first->ops->unload(code.code);
         _exit(wrong);

@@ -627,13 +627,33 @@ static void wrong_code_is_refused(void **state)
     (void)state;
     static const char wrong[] = "wrong", half[] = ".entry sp_kernel_add";
     struct sp_code *loaded;
-    assert_int_equal(first->ops->load(first, wrong, sizeof wrong, &program, codes, 1, &loaded),
+    char *log;
+    assert_int_equal(
+        first->ops->load(first, wrong, sizeof wrong, &program, codes, 1, &log, &loaded), -ENOEXEC);
+    assert_string_equal(log,
+                        "a fake error (CUDA error 218):\nfake: this is wrong\n");
+    free(log);
+    assert_int_equal(first->ops->load(first, half, sizeof half, &program, codes, 2, &log, &loaded),
                      -ENOEXEC);
-    assert_int_equal(first->ops->load(first, half, sizeof half, &program, codes, 2, &loaded),
-                     -ENOEXEC);
-    assert_int_equal(first->ops->load(first, half, sizeof half - 1, &program, codes, 1, &loaded),
-                     -ENOEXEC);
+    assert_null(log);
+    assert_int_equal(
+        first->ops->load(first, half, sizeof half - 1, &program, codes, 1, &log, &loaded),
+        -ENOEXEC);
+    assert_null(log);
     assert_int_equal(losses_of(first), 0);
+}
+
+static void code_comes_with_what_the_driver_says(void **state)
+{
+    (void)state;
+    static const char advised[] = ".entry sp_kernel_add advised";
+    struct sp_code *loaded;
+    char *log;
+    assert_int_equal(
+        first->ops->load(first, advised, sizeof advised, &program, codes, 1, &log, &loaded), 0);
+    assert_string_equal(log, "fake: this could be? better\n");
+    free(log);
+    first->ops->unload(loaded);
 }
 
 static void a_fault_ends_one_device(void **state)
@@ -852,8 +872,11 @@ static int set_up(void **state)
     first = devices[0];
     second = devices[1];
     other = devices[2];
-    return first->ops->load(first, code_text, sizeof code_text, &program, codes, NUM_KERNELS,
-                            &code);
+    char *log;
+    int error = first->ops->load(first, code_text, sizeof code_text, &program, codes, NUM_KERNELS,
+                                 &log, &code);
+    free(log);
+    return error;
 }
 
 static int tear_down(void **state)
@@ -893,6 +916,7 @@ int main(void)
         cmocka_unit_test(prints),
         cmocka_unit_test(many_works_keep_their_order),
         cmocka_unit_test(wrong_code_is_refused),
+        cmocka_unit_test(code_comes_with_what_the_driver_says),
         cmocka_unit_test(a_fault_ends_one_device),
         cmocka_unit_test(host_and_gpu_count_together),
         cmocka_unit_test(nothing_is_served_in_vain),

@@ -275,7 +275,11 @@ static int set_up(void **state)
     (void)state;
     set_up_devices("cuda:0");
     device = devices[0];
-    return device->ops->load(device, code_text, sizeof code_text, &program, codes, 2, &code);
+    char *log;
+    int error =
+        device->ops->load(device, code_text, sizeof code_text, &program, codes, 2, &log, &code);
+    free(log);
+    return error;
 }
 
 static int tear_down(void **state)

@@ -194,7 +194,8 @@ void sp_cuda_copy_flush(enum sp_cuda_lane lane);
 /* launch.c; load and unload on the control thread. */
 
 int sp_cuda_load_code(const void *image, size_t bytes, const struct sp_program_info *info,
-                      const struct sp_kernel_code *codes, uint32_t num_codes, void **code);
+                      const struct sp_kernel_code *codes, uint32_t num_codes, char **log,
+                      void **code);
 void sp_cuda_unload(void *code);
 int sp_cuda_launch(const struct sp_command *command, void *code);
 int sp_cuda_init_globals(const struct sp_command *command, void *code);

@@ -22,7 +22,8 @@
 /* Local memory that a kernel may use without being allowed to. */
 #define PLAIN_LOCAL_BYTES (48u << 10)
 
-#define LOG_BYTES 4096u
+/* Of each kind: what fits no longer the driver leaves out. */
+#define LOG_BYTES 16384u
 
 /* Two groups for each block (gpu_abi.h) from so many blocks for each multiprocessor on: with fewer
  * all fit at once or nearly so, and more of them share the work more evenly. */
@@ -116,20 +117,27 @@ static int find_kernels(struct cuda_code *code, const struct sp_program_info *in
     return 0;
 }
 
-/* What the driver said, for a person. */
-static void report(CUresult result, const char *log)
+/* What the driver's compiler said, for people: of an error what it is, then its messages; NULL:
+ * nothing. */
+static char *write_log(CUresult result, const char *info, const char *error)
 {
     char text[128];
-    fprintf(stderr, "samepage: code for %s could not be loaded: %s%s%s\n", "the GPU",
-            sp_cuda_error_text(result, text, sizeof text), *log ? ":\n" : "", log);
+    const char *name = result ? sp_cuda_error_text(result, text, sizeof text) : "";
+    const char *after_name = result && (*info || *error) ? ":\n" : "";
+    const char *between = *info && *error ? "\n" : "";
+    return result || *info || *error
+               ? sp_format("%s%s%s%s%s\n", name, after_name, info, between, error)
+               : NULL;
 }
 
 int sp_cuda_load_code(const void *image, size_t bytes, const struct sp_program_info *info,
-                      const struct sp_kernel_code *codes, uint32_t num_codes, void **loaded)
+                      const struct sp_kernel_code *codes, uint32_t num_codes, char **log,
+                      void **loaded)
 {
-    char log[LOG_BYTES] = "";
-    int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void *values[] = {log, (void *)(uintptr_t)sizeof log};
+    char said[LOG_BYTES] = "", wrong[LOG_BYTES] = "";
+    int options[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+                     CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {said, (void *)(uintptr_t)sizeof said, wrong, (void *)(uintptr_t)sizeof wrong};
     if (!bytes || ((const char *)image)[bytes - 1]) /* text with its zero */
         return -ENOEXEC;
     sp_cuda.CtxSetCurrent(sp_cuda_device.context);
@@ -137,11 +145,10 @@ int sp_cuda_load_code(const void *image, size_t bytes, const struct sp_program_i
     if (!code)
         return -ENOMEM;
     code->num_kernels = num_codes;
-    CUresult result = sp_cuda.ModuleLoadDataEx(&code->module, image, 2, options, values);
-    log[sizeof log - 1] = 0;
+    CUresult result = sp_cuda.ModuleLoadDataEx(&code->module, image, 4, options, values);
+    said[sizeof said - 1] = wrong[sizeof wrong - 1] = 0;
     int error = result == CUDA_ERROR_OUT_OF_MEMORY ? -ENOMEM : result ? -ENOEXEC : 0;
-    if (result)
-        report(result, log);
+    *log = write_log(result, said, wrong);
     if (!error)
         error = find_kernels(code, info, codes);
     if (!error) {

@@ -142,7 +142,7 @@ static void unload(void *loaded)
 }
 
 static int load(const void *image, size_t bytes, const struct sp_program_info *info,
-                const struct sp_kernel_code *codes, uint32_t num_codes, void **loaded)
+                const struct sp_kernel_code *codes, uint32_t num_codes, char **log, void **loaded)
 {
     int error = -ENOMEM;
     struct virtual_code *code = sp_alloc(sizeof *code);
@@ -151,7 +151,8 @@ static int load(const void *image, size_t bytes, const struct sp_program_info *i
     code->kernels = sp_alloc_array(num_codes, sizeof *code->kernels);
     if (!code->kernels)
         goto err;
-    error = virtual.cpu->ops->load(virtual.cpu, image, bytes, info, codes, num_codes, &code->code);
+    error = virtual.cpu->ops->load(virtual.cpu, image, bytes, info, codes, num_codes, log,
+                                   &code->code);
     if (error)
         goto err;
     code->num_kernels = num_codes;

@@ -702,12 +702,14 @@ ENTRY(cuModuleLoadDataEx, CUmodule *module, const void *image, unsigned count, i
 {
     CHECK_CONTEXT();
     const char *text = image;
-    if (strstr(text, "wrong")) {
-        for (unsigned i = 0; i < count; i++)
-            if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
-                strcpy(values[i], "fake: this is wrong");
-        return CUDA_ERROR_INVALID_PTX;
+    for (unsigned i = 0; i < count; i++) {
+        if (options[i] == CU_JIT_ERROR_LOG_BUFFER && strstr(text, "wrong"))
+            strcpy(values[i], "fake: this is wrong");
+        if (options[i] == CU_JIT_INFO_LOG_BUFFER && strstr(text, "advised"))
+            strcpy(values[i], "fake: this could be\x1b better");
     }
+    if (strstr(text, "wrong"))
+        return CUDA_ERROR_INVALID_PTX;
     *module = malloc(sizeof **module);
     (*module)->text = strdup(text);
     return CUDA_SUCCESS;
