@@ -148,8 +148,9 @@ struct sp_work {
         unsigned workers;             /* threads on it now */
         uint64_t parts;               /* how many pieces it divides into */
         uint64_t chunk;               /* pieces taken at a time */
+        uint64_t least;               /* pieces taken at a time towards the end, at most `chunk` */
         _Atomic uint64_t next_part;   /* the first piece that nobody took */
-        struct sp_cpu_shares *shares; /* NULL, or in place of next_part: one for each NUMA node */
+        struct sp_cpu_shares *shares; /* NULL, or in place of next_part: one for each processor */
         atomic_int error;             /* 0, or the first error */
     } driver;
 };

@@ -5,15 +5,16 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Sleeps while *word is `value`; may return early for no reason. */
-static inline void sp_futex_wait(atomic_uint *word, unsigned value)
+/* Sleeps while *word is `value`; may return early for no reason. True: a waker ended it. */
+static inline bool sp_futex_wait(atomic_uint *word, unsigned value)
 {
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+    return syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0) == 0;
 }
 
 /* As sp_futex_wait, for so long at most; less than a second. */
@@ -23,10 +24,10 @@ static inline void sp_futex_wait_for(atomic_uint *word, unsigned value, uint32_t
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &time, NULL, 0);
 }
 
-/* Wakes up to `count` sleepers. The caller has changed the word already. */
-static inline void sp_futex_wake(atomic_uint *word, int count)
+/* Wakes up to `count` sleepers. The caller has changed the word already. How many there were. */
+static inline unsigned sp_futex_wake(atomic_uint *word, int count)
 {
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+    return (unsigned)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
 /* The same two on a word in memory that processes share. */

@@ -1,6 +1,7 @@
 /* device/cpu/nodes and pieces on machines that are not this one: libnuma's answers are the test's.
- * Threads are divided as processors are, every node takes from its own share first, each piece is
- * taken once whoever comes, and without memory for shares all is as on one node. */
+ * Threads are divided as processors are, every place takes from its own share first and then from
+ * those of its node, less at a time towards the end; no two threads begin with one share; each
+ * piece is taken once whoever comes, and without memory for shares there is one counter. */
 #include <numa.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "unit.h"
 #include "util/alloc.h"
 
-enum { MAX_NODES = 4, PIECES = 100003, CHUNK = 7, THREADS = 6 };
+enum { MAX_NODES = 4, PIECES = 100003, CHUNK = 7, LEAST = 2, THREADS = 6 };
 
 /* The machine: nodes of so many processors, in turns (0, 1, 0, 1, ... while a node has some left),
  * as threads of cores often are. */
@@ -127,6 +128,28 @@ static void threads_are_divided_as_processors_are(void **state)
     }
 }
 
+static void places_are_numbered_by_node(void **state)
+{
+    (void)state;
+    set_machine(2, (const unsigned[]){3, 2}, 0);
+    assert_int_equal(sp_cpu_num_places(), 5);
+    for (unsigned i = 0; i < 5; i++) {
+        assert_int_equal(sp_cpu_place(i)->processors, 1);
+        assert_int_equal(sp_cpu_place(i)->first_of_node, i < 3 ? 0 : 3);
+        assert_int_equal(sp_cpu_place(i)->end_of_node, i < 3 ? 3 : 5);
+    }
+    assert_true(sp_cpu_place_here() < 5);
+    /* Of many processors some share a place, but none of two nodes. */
+    set_machine(2, (const unsigned[]){SP_CPU_MAX_PLACES + 1, SP_CPU_MAX_PLACES - 2}, 0);
+    assert_int_equal(sp_cpu_num_places(), SP_CPU_MAX_PLACES);
+    set_machine(2, (const unsigned[]){SP_CPU_MAX_PLACES + 1, SP_CPU_MAX_PLACES - 1}, 0);
+    assert_int_equal(sp_cpu_num_places(), SP_CPU_MAX_PLACES + 1);
+    unsigned last = SP_CPU_MAX_PLACES / 2; /* of node 0: what is left of it */
+    assert_int_equal(sp_cpu_place(last)->processors, 1);
+    assert_int_equal(sp_cpu_place(last)->end_of_node, last + 1);
+    assert_int_equal(sp_cpu_place(last + 1)->processors, 2);
+}
+
 static struct cpu_device device;
 
 static void init_work(struct sp_work *work, uint64_t pieces)
@@ -135,6 +158,7 @@ static void init_work(struct sp_work *work, uint64_t pieces)
     work->driver.device = &device.device;
     work->driver.parts = pieces;
     work->driver.chunk = CHUNK;
+    work->driver.least = LEAST;
     sp_cpu_pieces_init(work);
 }
 
@@ -143,20 +167,37 @@ static void own_share_comes_first(void **state)
     (void)state;
     struct sp_work work;
     struct sp_cpu_pieces taken;
-    set_machine(3, (const unsigned[]){2, 1, 1}, 0);
+    set_machine(3, (const unsigned[]){1, 2, 1}, 0);
     init_work(&work, 400);
     unsigned begun = 0;
-    uint64_t next = 200; /* of node 1's share, which ends at 300, then node 2's, then node 0's */
-    while (sp_cpu_pieces_take(&work, 1, &taken)) {
-        assert_true(sp_cpu_pieces_left(&work) || next < 200);
-        assert_int_equal(taken.first, next);
-        assert_true(taken.end > taken.first && taken.end - taken.first <= CHUNK);
-        next = taken.end == 400 ? 0 : taken.end;
-        begun += taken.is_begin;
-    }
-    assert_int_equal(next, 200);
+    /* The second place of node 1, the first, then node 2's and node 0's. */
+    static const uint64_t shares[] = {200, 100, 300, 0};
+    for (unsigned s = 0; s < 4; s++)
+        for (uint64_t next = shares[s]; next < shares[s] + 100; next = taken.end) {
+            assert_true(sp_cpu_pieces_left(&work));
+            assert_true(sp_cpu_pieces_take(&work, 2, &taken));
+            assert_int_equal(taken.first, next);
+            uint64_t left = shares[s] + 100 - next, fourth = left / 4;
+            uint64_t expected = fourth > CHUNK ? CHUNK : fourth < LEAST ? LEAST : fourth;
+            assert_int_equal(taken.end - next, expected > left ? left : expected);
+            begun += taken.is_begin;
+        }
     assert_int_equal(begun, 1);
     assert_false(sp_cpu_pieces_left(&work));
+    assert_false(sp_cpu_pieces_take(&work, 2, &taken));
+    sp_cpu_pieces_finish(&work);
+}
+
+/* Threads that were on one processor when they came have shares of their own, near ones first. */
+static void no_two_threads_begin_with_one_share(void **state)
+{
+    (void)state;
+    struct sp_work work;
+    set_machine(2, (const unsigned[]){1, 3}, 0);
+    init_work(&work, 400);
+    static const unsigned expected[] = {2, 3, 1, 0, 2};
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(sp_cpu_pieces_claim(&work, 2), expected[i]);
     sp_cpu_pieces_finish(&work);
 }
 
@@ -168,7 +209,7 @@ static void large_counts_do_not_overflow(void **state)
     struct sp_cpu_pieces taken;
     set_machine(2, (const unsigned[]){100, 156}, 0);
     init_work(&work, UINT64_C(1) << 60);
-    assert_true(sp_cpu_pieces_take(&work, 1, &taken));
+    assert_true(sp_cpu_pieces_take(&work, 50, &taken));
     assert_int_equal(taken.first, (UINT64_C(1) << 52) * 100);
     sp_cpu_pieces_finish(&work);
 }
@@ -178,10 +219,11 @@ static struct {
     atomic_uint times[PIECES], begun;
 } shared;
 
-static void *take_all(void *node)
+static void *take_all(void *place)
 {
     struct sp_cpu_pieces taken;
-    while (sp_cpu_pieces_take(&shared.work, (unsigned)(uintptr_t)node, &taken)) {
+    unsigned share = sp_cpu_pieces_claim(&shared.work, (unsigned)(uintptr_t)place);
+    while (sp_cpu_pieces_take(&shared.work, share, &taken)) {
         atomic_fetch_add(&shared.begun, taken.is_begin);
         for (uint64_t i = taken.first; i < taken.end; i++)
             atomic_fetch_add(&shared.times[i], 1);
@@ -211,7 +253,7 @@ static void each_piece_is_taken_once(void **state)
     take_by_threads();
     assert_non_null(shared.work.driver.shares);
     sp_cpu_pieces_finish(&shared.work);
-    set_machine(1, (const unsigned[]){6}, 0);
+    set_machine(1, (const unsigned[]){1}, 0);
     take_by_threads();
     assert_null(shared.work.driver.shares);
     sp_cpu_pieces_finish(&shared.work);
@@ -233,7 +275,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_have_their_processors),
         cmocka_unit_test(threads_are_divided_as_processors_are),
+        cmocka_unit_test(places_are_numbered_by_node),
         cmocka_unit_test(own_share_comes_first),
+        cmocka_unit_test(no_two_threads_begin_with_one_share),
         cmocka_unit_test(large_counts_do_not_overflow),
         cmocka_unit_test(each_piece_is_taken_once),
         cmocka_unit_test(goes_on_without_memory),

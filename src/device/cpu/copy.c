@@ -115,14 +115,11 @@ static bool plan_rect(struct sp_work *work, unsigned threads)
 
 bool sp_cpu_copy_plan(struct sp_work *work, unsigned threads)
 {
-    switch (work->kind) {
-    case SP_WORK_COPY:
-        return plan_bytes(work, work->copy.bytes, threads);
-    case SP_WORK_FILL:
-        return plan_bytes(work, work->fill.bytes, threads);
-    default:
-        return plan_rect(work, threads);
-    }
+    bool is_heavy = work->kind == SP_WORK_COPY   ? plan_bytes(work, work->copy.bytes, threads)
+                    : work->kind == SP_WORK_FILL ? plan_bytes(work, work->fill.bytes, threads)
+                                                 : plan_rect(work, threads);
+    work->driver.least = work->driver.chunk;
+    return is_heavy;
 }
 
 static void run_fill(struct sp_work *work, uint64_t first, uint64_t end)

@@ -38,7 +38,7 @@ static void submit(struct sp_device *device, struct sp_work *work)
         is_heavy = sp_cpu_kernel_plan(work, threads);
         break;
     case SP_WORK_CALL:
-        work->driver.parts = work->driver.chunk = 1;
+        work->driver.parts = work->driver.chunk = work->driver.least = 1;
         break;
     default:
         is_heavy = sp_cpu_copy_plan(work, threads);

@@ -1,7 +1,7 @@
 /* The CPU driver's own seam: what its files share.
  *
  * cpu.c       finds the device, describes it, divides it into sub-devices
- * nodes.c     NUMA nodes
+ * nodes.c     NUMA nodes and places
  * pool.c      threads, the list of works, waiting
  * pieces.c    who takes which piece of a work
  * kernel.c    loads code, runs work-groups
@@ -35,12 +35,24 @@ static inline struct cpu_device *sp_cpu_device(struct sp_device *device)
  * for one node. */
 #define SP_CPU_MAX_NODES 32u
 
+/* Above so many processors several neighbours of one node share a place: a work has a counter for
+ * each place, to be set up and looked at. */
+#define SP_CPU_MAX_PLACES 128u
+
+/* Where a thread runs: a processor, or some of one node. Places of a node are numbered in a row. */
+struct sp_cpu_place {
+    unsigned processors;
+    unsigned first_of_node, end_of_node; /* the places of its node */
+};
+
 void sp_cpu_nodes_init(const cpu_set_t *processors);
 /* Nodes with processors of the device; at least 1. */
 unsigned sp_cpu_num_nodes(void);
 const cpu_set_t *sp_cpu_node_processors(unsigned node);
+unsigned sp_cpu_num_places(void);
+const struct sp_cpu_place *sp_cpu_place(unsigned place);
 /* Where this thread runs now. */
-unsigned sp_cpu_node_here(void);
+unsigned sp_cpu_place_here(void);
 /* The node of thread `number` of `count`, so that each node has threads in proportion to its
  * processors. */
 unsigned sp_cpu_node_of_thread(unsigned number, unsigned count);
@@ -52,18 +64,21 @@ struct sp_cpu_pieces {
     bool is_begin; /* nobody took any before */
 };
 
-/* After parts, chunk and device are set. Never fails: without memory the nodes have no shares of
- * their own. */
+/* After parts, chunk, least and device are set. Never fails: without memory the places have no
+ * shares of their own. */
 void sp_cpu_pieces_init(struct sp_work *work);
 void sp_cpu_pieces_finish(struct sp_work *work);
 bool sp_cpu_pieces_left(const struct sp_work *work);
-/* The next chunk for a thread on `node`; false: none is left. */
-bool sp_cpu_pieces_take(struct sp_work *work, unsigned node, struct sp_cpu_pieces *taken);
+/* The share that a thread at `place` begins with: its place's, or where a thread has begun with
+ * that the next one with which none has. */
+unsigned sp_cpu_pieces_claim(struct sp_work *work, unsigned place);
+/* The next chunk for a thread that began with `share`; false: none is left. */
+bool sp_cpu_pieces_take(struct sp_work *work, unsigned share, struct sp_cpu_pieces *taken);
 
 /* pool.c */
 
-/* Adds a work with `parts` pieces, taken `chunk` at a time. driver.parts and driver.chunk are set
- * by the caller; heavy: worth waking other threads for. */
+/* Adds a work with `parts` pieces, taken `chunk` at a time, towards the end fewer, but at least
+ * `least`. These three of `driver` are set by the caller; heavy: worth waking other threads for. */
 void sp_cpu_pool_submit(struct sp_device *device, struct sp_work *work, bool is_heavy);
 void sp_cpu_pool_wait(struct sp_device *device, struct sp_gate *gate, const void *stream);
 

@@ -26,7 +26,7 @@
 /* A chunk is at least this long, so that taking it (50 ns) costs little. */
 #define CHUNK_MIN_NS 5000u
 
-/* And there are about so many for each thread, so that the last ones end together. */
+/* And there are at least about so many for each thread, smaller ones towards the end. */
 #define CHUNKS_PER_THREAD 8u
 
 /* Runs expected to be shorter are measured once in so many times: 50 ns for the clock are 1% of it.
@@ -208,13 +208,15 @@ bool sp_cpu_kernel_plan(struct sp_work *work, unsigned threads)
     bool is_known = group_ns16 > 0;
     if (threads == 1 || groups == 1 ||
         (is_known && groups < HEAVY_MIN_NS * UINT64_C(16) / group_ns16)) {
-        work->driver.chunk = groups;
+        work->driver.chunk = work->driver.least = groups;
         return false;
     }
     uint64_t chunk = groups / (threads * CHUNKS_PER_THREAD);
-    if (is_known && chunk < CHUNK_MIN_NS * UINT64_C(16) / group_ns16)
-        chunk = CHUNK_MIN_NS * UINT64_C(16) / group_ns16;
-    work->driver.chunk = chunk ? chunk : 1;
+    chunk = chunk ? chunk : 1;
+    uint64_t least = is_known ? CHUNK_MIN_NS * UINT64_C(16) / group_ns16 : chunk;
+    least = least ? least : 1;
+    work->driver.chunk = chunk > least ? chunk : least;
+    work->driver.least = least;
     return true;
 }
 

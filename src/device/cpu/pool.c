@@ -43,6 +43,7 @@ static struct {
      * work. */
     atomic_uint sleepers;
     atomic_uint wake_word; /* sleepers wait for it to change */
+    atomic_uint coming;    /* woken, but not at the list yet; a hint */
     atomic_uint spinners;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -97,7 +98,16 @@ static void wake_one_sleeper(void)
     if (atomic_load_explicit(&pool.sleepers, memory_order_seq_cst) == 0)
         return;
     atomic_fetch_add_explicit(&pool.wake_word, 1, memory_order_seq_cst);
-    sp_futex_wake(&pool.wake_word, 1);
+    atomic_fetch_add_explicit(&pool.coming, 1, memory_order_relaxed);
+    if (sp_futex_wake(&pool.wake_word, 1) != 1)
+        atomic_fetch_sub_explicit(&pool.coming, 1, memory_order_relaxed);
+}
+
+/* Whether threads that were woken, and will look at the list, are not enough for a work. */
+static bool wants_more(const struct sp_work *work)
+{
+    return work->driver.workers + atomic_load_explicit(&pool.coming, memory_order_relaxed) <
+           work->driver.device->info.compute_units;
 }
 
 /* Joins the first work that has a place for this thread: of `stream`, or of any where that is NULL.
@@ -118,7 +128,7 @@ static struct sp_work *join_work(const void *stream)
         is_more = work->driver.next != NULL;
         if (work->driver.parts <= work->driver.chunk)
             unlist_work(previous, work);
-        else if (has_place(work))
+        else if (has_place(work) && wants_more(work))
             is_more = true;
         break;
     }
@@ -165,11 +175,11 @@ static void place_thread(const struct cpu_device *device)
 static void run_work(struct sp_work *work, struct sp_gate *gate)
 {
     struct sp_cpu_pieces pieces = {0};
-    unsigned node = this_thread.is_worker ? this_thread.node : sp_cpu_node_here();
     place_thread(sp_cpu_device(work->driver.device));
-    /* After the last piece there is nothing to look for; where nodes have shares there may be. */
+    unsigned share = sp_cpu_pieces_claim(work, sp_cpu_place_here());
+    /* After the last piece there is nothing to look for; where there are shares there may be. */
     while ((pieces.end < work->driver.parts || work->driver.shares) &&
-           sp_cpu_pieces_take(work, node, &pieces)) {
+           sp_cpu_pieces_take(work, share, &pieces)) {
         if (pieces.is_begin) {
             if (work->timed)
                 work->start_ns = sp_time_ns();
@@ -226,8 +236,8 @@ static struct sp_work *join_or_sleep(void)
     unsigned word = atomic_load_explicit(&pool.wake_word, memory_order_seq_cst);
     atomic_fetch_add_explicit(&pool.sleepers, 1, memory_order_seq_cst);
     struct sp_work *work = join_work(NULL);
-    if (!work)
-        sp_futex_wait(&pool.wake_word, word);
+    if (!work && sp_futex_wait(&pool.wake_word, word))
+        atomic_fetch_sub_explicit(&pool.coming, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&pool.sleepers, 1, memory_order_seq_cst);
     return work;
 }
@@ -259,6 +269,7 @@ static void forget_in_child(void)
     atomic_store(&pool.listed, 0);
     atomic_store(&pool.submitted, 0);
     atomic_store(&pool.sleepers, 0);
+    atomic_store(&pool.coming, 0);
     atomic_store(&pool.spinners, 0);
 }
 
