@@ -14,6 +14,7 @@
 #include "compiler/cc/workgroup/emit.h"
 #include "compiler/cc/workgroup/metadata.h"
 #include "compiler/cc/workgroup/prepare.h"
+#include "compiler/cc/workgroup/rows.h"
 #include "compiler/cc/workgroup/special.h"
 #include "compiler/cc/workgroup/turns.h"
 #include "compiler/cc/workgroup/unroll.h"
@@ -339,6 +340,8 @@ static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *resu
     if (sp_cc_module_is_broken(work->module, "after work-group formation", log))
         return SP_CC_INTERNAL;
     if (!run(work, work->optimise ? "globaldce,default<O3>" : "globaldce,default<O1>", log))
+        return SP_CC_INTERNAL;
+    if (work->optimise && sp_wg_join_rows(work->module) && !run(work, "function(dce)", log))
         return SP_CC_INTERNAL;
     sp_ir_dump(work->module, "optimised");
     return sp_cc_make_object(work->module, work->machine, object, log);

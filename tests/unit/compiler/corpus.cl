@@ -1217,3 +1217,47 @@ KERNEL(carried_values)
     out[GID * 4 + 2] = c;
     out[GID * 4 + 3] = (int)sum;
 }
+
+/* Elements of one work-item that lie side by side: a message's words, a record found by an index, pairs, and
+ * numbers of 64 bits; and results of which each has some. */
+KERNEL(rows_of_words)
+{
+    uint id = (uint)GID, sum = 0, other = 0;
+    for (uint k = 0; k < 16; k++)
+        sum = rotate(sum, 3u) + (uint)in[(id & 3) * 16 + k];
+    uint record = (uint)in[GID] & 7;
+    for (uint k = 0; k < 8; k++)
+        other = other * 31 + (uint)in[record * 8 + k];
+    uint at = id * 4;
+    out[at + 2] = (int)(sum >> 1);
+    out[at] = (int)sum;
+    out[at + 3] = in[(id * 5 & 15) * 2] - in[(id * 5 & 15) * 2 + 1];
+    out[at + 1] = (int)other;
+}
+
+KERNEL(rows_of_longs)
+{
+    global const long *from = (global const long *)in;
+    uint row = (uint)GID * 3 & 7;
+    long a = from[row * 4], b = from[row * 4 + 1], c = from[row * 4 + 2], d = from[row * 4 + 3];
+    for (uint k = 0; k < n; k++)
+        a = a * 5 + (b ^ c) - d;
+    global long *to = (global long *)out;
+    to[(uint)GID * 2] = a;
+    to[(uint)GID * 2 + 1] = b * c + d;
+}
+
+KERNEL(rows_in_local_memory)
+{
+    int sum = 0;
+    if (LSIZE > 64) {
+        out[GID * 4] = 7;
+        return;
+    }
+    for (uint k = 0; k < 16; k++)
+        tmp[((uint)LID & 63) * 16 + k] = in[GID] * (int)k + LID;
+    SYNC;
+    for (uint k = 0; k < 16; k++)
+        sum = sum * 3 + tmp[(uint)(LSIZE - 1 - LID) * 16 + k];
+    out[GID * 4] = sum;
+}
