@@ -91,16 +91,19 @@ float OVERLOAD cbrt(float x)
 }
 
 /* root - (root^3 - x) / (3 root^2). The difference must be more exact than a double: the square is
- * kept in two parts. */
+ * kept in two parts, and a small x is made larger, lest the difference be less than any double. */
 double OVERLOAD cbrt(double x)
 {
-    double root = __sp_libm_cbrt(x);
+    bool small = __builtin_elementwise_abs(x) < 0x1p-800;
+    double larger = small ? x * 0x1p+300 : x;
+    double root = __sp_libm_cbrt(larger);
     double square = root * root;
     double square_rest = __builtin_fma(root, root, -square);
-    double excess = __builtin_fma(square, root, -x) + square_rest * root;
+    double excess = __builtin_fma(square, root, -larger) + square_rest * root;
     double corrected = root - excess / (3 * square);
     /* 0 and infinity need no correction, and give NaN in it. */
-    return corrected == corrected ? corrected : root;
+    corrected = corrected == corrected ? corrected : root;
+    return small ? corrected * 0x1p-100 : corrected;
 }
 
 FLOAT_VECTORS_1(cbrt)

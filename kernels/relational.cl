@@ -87,12 +87,14 @@ ANY_ALL_WIDTHS(short)
 ANY_ALL_WIDTHS(int)
 ANY_ALL_WIDTHS(long)
 
+/* x ^ ((x ^ y) & mask), which stays together: LLVM takes (x & ~mask) | (y & mask) for a sum, and in a longer
+ * sum adds the two sides one by one. */
 #define BITSELECT(n, T, U)                                                                         \
     T##n OVERLOAD bitselect(T##n x, T##n y, T##n mask)                                             \
     {                                                                                              \
-        U##n bits = __builtin_astype(mask, U##n);                                                  \
-        U##n result = (__builtin_astype(x, U##n) & ~bits) | (__builtin_astype(y, U##n) & bits);    \
-        return __builtin_astype(result, T##n);                                                     \
+        U##n bits = __builtin_astype(x, U##n);                                                     \
+        bits ^= (bits ^ __builtin_astype(y, U##n)) & __builtin_astype(mask, U##n);                 \
+        return __builtin_astype(bits, T##n);                                                       \
     }
 ALL_WIDTHS(BITSELECT, char, uchar)
 ALL_WIDTHS(BITSELECT, uchar, uchar)

@@ -7,6 +7,7 @@
 #include "compiler/cc/gpu/gpu.h"
 #include "compiler/cc/layout.h"
 #include "compiler/cc/libm.h"
+#include "compiler/cc/logic.h"
 #include "compiler/cc/module.h"
 #include "compiler/cc/object.h"
 #include "compiler/cc/replaceable.h"
@@ -318,6 +319,28 @@ static bool run(struct work *work, const char *passes, struct sp_cc_text *log)
     return !sp_cc_passes_failed(sp_ir_run_passes(work->module, passes, work->machine), log);
 }
 
+/* Division stays a division where precision may be less (-cl-fast-relaxed-math): an estimate of 12
+ * bits, improved once, is off by 3 ulp, of which 2.5 are allowed (OpenCL C 3.0, 7.4), and improved
+ * twice it takes as long (Zen 4). */
+static void keep_divisions(LLVMModuleRef module)
+{
+    static const char kind[] = "reciprocal-estimates", value[] = "!divf,!vec-divf";
+    LLVMAttributeRef attribute = LLVMCreateStringAttribute(
+        LLVMGetModuleContext(module), kind, (unsigned)strlen(kind), value, (unsigned)strlen(value));
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        if (sp_ir_is_definition(f))
+            LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, attribute);
+}
+
+/* What LLVM's vectors of work-items leave to be done. */
+static bool finish_vectors(struct work *work, struct sp_cc_text *log)
+{
+    bool changed = sp_wg_join_rows(work->module);
+    if (sp_cc_target_vector_bits() == 512)
+        changed |= sp_cc_join_logic(work->module);
+    return !changed || run(work, "function(dce)", log);
+}
+
 static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *results,
                                   struct sp_cc_text *object, struct sp_cc_text *log)
 {
@@ -334,6 +357,7 @@ static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *resu
         form_work_group(work, &work->kernels[i], group, &results[i]);
     }
     delete_kernels(work);
+    keep_divisions(work->module);
     sp_cc_add_globals_init(work->module, &work->globals);
     sp_cc_bind_libm(work->module, sp_cc_target_vector_bits());
     sp_ir_dump(work->module, "workgroup");
@@ -341,7 +365,7 @@ static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *resu
         return SP_CC_INTERNAL;
     if (!run(work, work->optimise ? "globaldce,default<O3>" : "globaldce,default<O1>", log))
         return SP_CC_INTERNAL;
-    if (work->optimise && sp_wg_join_rows(work->module) && !run(work, "function(dce)", log))
+    if (work->optimise && !finish_vectors(work, log))
         return SP_CC_INTERNAL;
     sp_ir_dump(work->module, "optimised");
     return sp_cc_make_object(work->module, work->machine, object, log);

@@ -102,8 +102,8 @@ static const char declarations[] =
     "declare void @use(<4 x i32>)\n"
     "declare void @touch()\n";
 
-/* The body of @k's loop, given to it in pieces. %p is where elements are, %i an index for each lane, %id
- * one that counts and %v what is stored. */
+/* The body of @k's loop, given to it in pieces. %p is where elements are, %i an index for each
+ * lane, %id one that counts and %v what is stored. */
 static struct sp_cc_text body;
 static struct sp_cc_text uses; /* of what is loaded, at the end */
 

@@ -1,7 +1,7 @@
 /* See rows.h. A column is one vector of N work-items' elements: loaded one by one and put together,
- * or taken apart and stored. Columns of one block belong together where in each lane their addresses
- * differ by constants alone (lane_address.h). W of them, side by side, are one access of W elements for
- * each lane, and a transposition.
+ * or taken apart and stored. Columns of one block belong together where in each lane their
+ * addresses differ by constants alone (lane_address.h). W of them, side by side, are one access of
+ * W elements for each lane, and a transposition.
  *
  * Nothing is touched that was not: a row is exactly the elements of its columns, all of them
  * accessed by this block. Loads move over loads only, stores over stores of their own group only,
@@ -350,8 +350,8 @@ static void inherit(LLVMValueRef wide, LLVMValueRef access)
     }
 }
 
-/* Rows are loaded where the first of the columns is complete: its addresses are there, and no column
- * is used before. */
+/* Rows are loaded where the first of the columns is complete: its addresses are there, and no
+ * column is used before. */
 static void join_loads(LLVMBuilderRef builder, struct column **columns, unsigned width)
 {
     struct column *first = columns[0];

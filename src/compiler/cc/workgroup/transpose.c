@@ -1,5 +1,5 @@
-/* See transpose.h. A register holds lanes / width rows, and there are `width` of them. Work is done in
- * two steps, each of which x86 has instructions for:
+/* See transpose.h. A register holds lanes / width rows, and there are `width` of them. Work is done
+ * in two steps, each of which x86 has instructions for:
  *
  * - In blocks of 128 bits. A block holds PART elements (4 of 32 bits, 2 of 64) of a row; PART
  *   registers with PART neighbouring rows in the same block are turned by unpacking low and high
@@ -46,7 +46,8 @@ static LLVMValueRef unpack(const struct turn *turn, LLVMValueRef a, LLVMValueRef
     return shuffle(turn, a, b, mask, count);
 }
 
-/* Turns blocks: element e of block b of registers[r] becomes element r of block b of registers[e]. */
+/* Turns blocks: element e of block b of registers[r] becomes element r of block b of registers[e].
+ */
 static void turn_blocks(const struct turn *turn, LLVMValueRef *registers)
 {
     LLVMValueRef r[4];
@@ -82,8 +83,8 @@ static LLVMValueRef put_together(const struct turn *turn, LLVMValueRef a, LLVMVa
     unsigned mask[MOST];
     for (unsigned i = 0; i < turn->lanes; i++) {
         unsigned block = i / turn->part;
-        mask[i] = (block & 1) * turn->lanes + high * turn->lanes / 2 +
-                  block / 2 * turn->part + i % turn->part;
+        mask[i] = (block & 1) * turn->lanes + high * turn->lanes / 2 + block / 2 * turn->part +
+                  i % turn->part;
     }
     return shuffle(turn, a, b, mask, turn->lanes);
 }
@@ -128,11 +129,12 @@ static struct turn begin(LLVMBuilderRef builder, LLVMValueRef vector, unsigned l
                     : kind == LLVMDoubleTypeKind ? 64
                                                  : LLVMGetIntTypeWidth(element);
     unsigned part = BLOCK_BITS / bits;
-    return (struct turn){builder, LLVMInt32TypeInContext(LLVMGetTypeContext(element)), lanes,
-                         width, width < part ? 1 : part};
+    return (struct turn){builder, LLVMInt32TypeInContext(LLVMGetTypeContext(element)), lanes, width,
+                         width < part ? 1 : part};
 }
 
-/* The row in piece `piece` of the register number `place` of those with rows `number` of a block. */
+/* The row in piece `piece` of the register number `place` of those with rows `number` of a block.
+ */
 static unsigned row_in(const struct turn *turn, unsigned place, unsigned number, unsigned piece)
 {
     return turn->part * (place * (turn->lanes / turn->width) + piece) + number;
@@ -192,9 +194,8 @@ void sp_wg_columns_to_rows(LLVMBuilderRef builder, LLVMValueRef *columns, unsign
             for (unsigned piece = 0; piece < lanes / width; piece++) {
                 for (unsigned e = 0; e < width; e++)
                     mask[e] = piece * width + e;
-                rows[row_in(&turn, place, number, piece)] =
-                    shuffle(&turn, places[place], LLVMGetPoison(LLVMTypeOf(places[place])), mask,
-                            width);
+                rows[row_in(&turn, place, number, piece)] = shuffle(
+                    &turn, places[place], LLVMGetPoison(LLVMTypeOf(places[place])), mask, width);
             }
     }
 }
