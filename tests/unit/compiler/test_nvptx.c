@@ -24,10 +24,9 @@
 
 /* --- Corpora -------------------------------------------------------------------------------- */
 
-static void takes_hard_kernels(void **state)
+static void takes_all_kernels_of(const char *path)
 {
-    (void)state;
-    char *source = read_text(SP_TEST_FOLDER "/corpus.cl");
+    char *source = read_text(path);
     struct program program;
     program_init(&program, source, version_3);
     char *ptx = ptx_of(&program, NULL, version_3);
@@ -41,6 +40,18 @@ static void takes_hard_kernels(void **state)
     program_finish(&program);
     free(ptx);
     free(source);
+}
+
+static void takes_hard_kernels(void **state)
+{
+    (void)state;
+    takes_all_kernels_of(SP_TEST_FOLDER "/corpus.cl");
+}
+
+static void takes_vectors(void **state)
+{
+    (void)state;
+    takes_all_kernels_of(SP_TEST_FOLDER "/vectors.cl");
 }
 
 static void takes_the_benchmark(void **state)
@@ -764,6 +775,7 @@ int main(void)
         cmocka_unit_test(obeys_options),
         cmocka_unit_test(refuses_other_targets),
         cmocka_unit_test(takes_hard_kernels),
+        cmocka_unit_test(takes_vectors),
         cmocka_unit_test(takes_the_benchmark),
         cmocka_unit_test(takes_math),
         cmocka_unit_test(takes_integer),

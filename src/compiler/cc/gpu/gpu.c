@@ -40,6 +40,10 @@
     "function(sroa<modify-cfg>,infer-address-spaces,scalarizer,instcombine<no-verify-fixpoint>,"   \
     "dce)"
 
+/* Nor may optimisation leave any: it makes pairs of 16-bit integers, for which the target has
+ * arithmetic but no comparisons. */
+#define BACK_TO_SCALARS "function(scalarizer,early-cse,dce)"
+
 #define LIBM_PREFIX "__sp_libm_"
 #define NATIVE_PREFIX SP_TARGET_PREFIX "native_"
 
@@ -356,7 +360,8 @@ static enum sp_cc_status generate(struct work *work, struct sp_cc_text *image,
     sp_ir_dump(work->module, "gpu-entries");
     if (sp_cc_module_is_broken(work->module, "after making entries", log))
         return SP_CC_INTERNAL;
-    if (!run(work, work->optimise ? "default<O3>" : "default<O1>", log) || has_undefined(work, log))
+    if (!run(work, work->optimise ? "default<O3>" : "default<O1>", log) ||
+        !run(work, BACK_TO_SCALARS, log) || has_undefined(work, log))
         return SP_CC_INTERNAL;
     bool flush = has_option(work, "-cl-denorms-are-zero"), has_pairs = false;
     for (size_t i = 0; i < work->num_kernels; i++) {
