@@ -22,10 +22,16 @@
 
 /* How long a waiting thread looks for the end of a work before it sleeps
  * (SAMEPAGE_SPIN_MICROSECONDS): longer than a launch and its completion take (virtual: 1 us, GPU:
- * 10), and than being woken does (5 to 50 us, twice where the device's process sleeps too). Kernels
- * of a GPU are mostly shorter than the second. */
+ * 10), and than being woken does (5 to 50 us, twice where the device's process sleeps too). Being
+ * woken by a GPU, through its driver and that process, took 0.4 to 1 ms on a machine of two H200
+ * (docs/nvidia.md): so a twentieth of what was waited for at most. */
 #define SPIN_US 50u
-#define GPU_SPIN_US 1000u
+#define GPU_SPIN_US 20000u
+
+/* Each GPU's process spins, and a thread that waits for it. With fewer processors than those take,
+ * and as many for all else, they spin this long: most launches are shorter. */
+#define BRIEF_GPU_SPIN_US 1000u
+#define PROCESSORS_PER_GPU 4u
 #define MAX_SPIN_US 1000000u
 
 /* How long a GPU may take to say what it is: CUDA's start takes 0.3 to 1 s each where many start.
@@ -353,7 +359,8 @@ static int probe(struct sp_device ***found, unsigned *count)
         return -ENOMEM;
     }
     uint32_t spin_us = read_spin_us(SPIN_US);
-    uint32_t gpu_spin_us = num_cuda ? read_spin_us(GPU_SPIN_US) : 0;
+    bool has_room = like->info.compute_units >= num_cuda * PROCESSORS_PER_GPU;
+    uint32_t gpu_spin_us = num_cuda ? read_spin_us(has_room ? GPU_SPIN_US : BRIEF_GPU_SPIN_US) : 0;
     for (uint32_t i = 0; i < total; i++) {
         struct client_device *device = &sp_client_devices[i];
         set_up(device, i);
