@@ -12,6 +12,7 @@
 #include "api/range.h"
 #include "api/transfer.h"
 #include "runtime/command.h"
+#include "svm/check.h"
 #include "svm/heap.h"
 #include "svm/pool.h"
 #include "svm/watched_map.h"
@@ -83,8 +84,9 @@ void *CL_API_CALL clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t 
 static void free_svm(cl_context context, void *pointer)
 {
     struct sp_region_info region;
-    if (sp_region_find(pointer, &region) && !(region.flags & SP_REGION_IS_BUFFER))
-        sp_arena_free(context->arena, pointer);
+    bool is_buffer = sp_region_find(pointer, &region) && region.flags & SP_REGION_IS_BUFFER;
+    if (!is_buffer && sp_arena_free(context->arena, pointer) && sp_check_is_on)
+        sp_check_freed_again(pointer);
 }
 
 void CL_API_CALL clSVMFree(cl_context context, void *svm_pointer)

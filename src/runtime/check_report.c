@@ -240,6 +240,8 @@ static const char *fix_for(const struct sp_finding *finding)
     case SP_FINDING_FREED:
         return buffer ? "release the buffer after its last use"
                       : "free the memory after its last use: clSVMFree waits for nothing";
+    case SP_FINDING_FREED_AGAIN:
+        return "free the memory once";
     case SP_FINDING_AT_ONCE:
         return finding->is_other_map
                    ? "unmap the memory before the command, or let the command wait for the unmap's "
@@ -270,6 +272,9 @@ static void add_headline(struct text *text, const struct sp_finding *finding)
         else
             add(text, "the host");
         add(text, " %s memory that was freed", is_kernel ? "used" : did);
+        break;
+    case SP_FINDING_FREED_AGAIN:
+        add(text, "the host freed memory that was freed");
         break;
     case SP_FINDING_AT_ONCE:
         add(text, "memory is used twice at once: by ");

@@ -64,6 +64,9 @@ bool sp_check_keep(struct sp_span *span);
  * arena's lock held. */
 void sp_check_freed_in_use(struct sp_region *region);
 
+/* The program frees what is not allocated: told of where it was. With no lock held. */
+void sp_check_freed_again(const void *address);
+
 /* A region ends. With its arena's lock held, or none. */
 void sp_check_region_ended(struct sp_region *region);
 
@@ -109,11 +112,12 @@ void sp_check_disallow(const void *address);
 /* --- Findings --------------------------------------------------------------------------------- */
 
 enum sp_finding_kind {
-    SP_FINDING_UNMAPPED,   /* the host touched memory that is not mapped */
-    SP_FINDING_READ_ONLY,  /* the host wrote to memory that is mapped for reading */
-    SP_FINDING_FREED,      /* the host, or a kernel, touched memory that was freed */
-    SP_FINDING_AT_ONCE,    /* two used the same bytes at once, and one wrote */
-    SP_FINDING_UNDECLARED, /* a kernel followed a pointer to memory that was not declared */
+    SP_FINDING_UNMAPPED,    /* the host touched memory that is not mapped */
+    SP_FINDING_READ_ONLY,   /* the host wrote to memory that is mapped for reading */
+    SP_FINDING_FREED,       /* the host, or a kernel, touched memory that was freed */
+    SP_FINDING_FREED_AGAIN, /* the program freed memory that was freed */
+    SP_FINDING_AT_ONCE,     /* two used the same bytes at once, and one wrote */
+    SP_FINDING_UNDECLARED,  /* a kernel followed a pointer to memory that was not declared */
 };
 
 /* Words of the stack that are kept for finding the caller of what touched: a few frames of the C

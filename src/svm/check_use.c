@@ -107,6 +107,19 @@ static void tell_freed(const struct sp_check_command *command, const struct sp_r
     sp_check_tell(&finding);
 }
 
+void sp_check_freed_again(const void *address)
+{
+    struct sp_finding finding = {.kind = SP_FINDING_FREED_AGAIN,
+                                 .address = (uintptr_t)address,
+                                 .instruction = (uintptr_t)sp_symbol_caller()};
+    bool was_freed;
+    pthread_mutex_lock(&sp_check_lock);
+    if (sp_check_describe_address(&finding.region, finding.address, &was_freed) &&
+        (was_freed || finding.region.freed_at))
+        sp_check_tell(&finding);
+    pthread_mutex_unlock(&sp_check_lock);
+}
+
 void sp_check_freed_in_use(struct sp_region *region)
 {
     struct sp_check_region *check = region->check;

@@ -20,6 +20,7 @@ static RUN_TOUCH void store(void)
 {
     p[1000] = 1;
 }
+enum { END_LINE = __LINE__ + 3 };
 static RUN_TOUCH void end(void)
 {
     clSVMFree(setup.context, (void *)p);
@@ -71,7 +72,7 @@ static void free_much(void)
 }
 
 /* The kernel is enqueued, and has not even begun. */
-static RUN_TOUCH void free_too_early(cl_uint device)
+static RUN_TOUCH void free_too_early(cl_uint device, bool is_twice)
 {
     size_t count = 16;
     cl_int error;
@@ -83,6 +84,8 @@ static RUN_TOUCH void free_too_early(cl_uint device)
         clEnqueueNDRangeKernel(setup.queues[device], kernel, 1, NULL, &count, NULL, 1, &gate, NULL),
         CL_SUCCESS);
     end();
+    if (is_twice)
+        end();
     CHECK_CL(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
     CHECK_CL(clFinish(setup.queues[device]), CL_SUCCESS);
     CHECK_CL(clReleaseEvent(gate), CL_SUCCESS);
@@ -122,11 +125,22 @@ static void scenario(const char *name)
         CHECK_CL(clReleaseEvent(gate), CL_SUCCESS);
         CHECK_CL(clReleaseEvent(done), CL_SUCCESS);
         load();
+    } else if (!strcmp(name, "twice")) {
+        end();
+        end();
+        end();
+    } else if (!strcmp(name, "twice_enqueued")) {
+        void *list[] = {(void *)p};
+        end();
+        CHECK_CL(clEnqueueSVMFree(setup.queues[0], 1, list, NULL, NULL, 0, NULL, NULL), CL_SUCCESS);
+        CHECK_CL(clFinish(setup.queues[0]), CL_SUCCESS);
     } else if (!strcmp(name, "much")) {
         free_much();
         end();
     } else if (!strcmp(name, "too_early")) {
-        free_too_early(setup.num_devices - 1);
+        free_too_early(setup.num_devices - 1, false);
+    } else if (!strcmp(name, "twice_too_early")) {
+        free_too_early(setup.num_devices - 1, true);
     } else if (!strcmp(name, "kernel")) {
         use_freed(setup.num_devices - 1);
     } else if (!strcmp(name, "again")) {
@@ -189,6 +203,18 @@ static void check_on(const char *devices)
     CHECK_SAYS(run, "enqueued in free_too_early (");
     CHECK_SAYS(run, " used memory that was freed");
     CHECK_SAYS(run, ", freed in end (");
+
+    static const char *const twice[] = {"twice", "twice_enqueued", "twice_too_early"};
+    for (int i = 0; i < 3; i++) {
+        run_self(&run, "1", devices, twice[i]);
+        CHECK_RUN_REPORTS(run, i == 2 ? 2u : 1u);
+        CHECK_SAYS(run, "the host freed memory that was freed, in %s (",
+                   i == 1 ? "scenario" : "end");
+        CHECK_SAYS(run, "byte 0 of the SVM allocation of 5000 bytes at 0x");
+        CHECK_SAYS(run, ", freed in end (");
+        CHECK_SAYS(run, "check_freed.c:%d)", END_LINE);
+        CHECK_SAYS(run, "fix: free the memory once");
+    }
 
     run_self(&run, "abort", devices, "again");
     CHECK_RUN_REPORTS(run, 0);
