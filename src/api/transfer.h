@@ -20,7 +20,6 @@ void sp_command_fill(struct sp_command *command, void *dst, size_t bytes, const 
  * CL_INVALID_VALUE. */
 cl_int sp_pattern_check(const void *pattern, size_t pattern_bytes, uintptr_t start, size_t bytes);
 
-/* The rules for map flags: CL_INVALID_VALUE. */
 /* Lets a command without work bring `bytes` bytes from `address` on (0: the whole region) to its
  * queue's device, or to the host. */
 void sp_command_migrate(struct sp_command *command, const void *address, size_t bytes,
@@ -29,6 +28,7 @@ void sp_command_migrate(struct sp_command *command, const void *address, size_t 
 /* What the host is going to do with memory mapped so. */
 enum sp_access sp_map_access(cl_map_flags flags);
 
+/* The rules for map flags: CL_INVALID_VALUE. */
 cl_int sp_map_flags_check(cl_map_flags flags);
 
 /* The rules for migration flags: CL_INVALID_VALUE. */

@@ -2,9 +2,8 @@
  * waiting returns, the other devices go on, what another agent had a copy of is intact, and the
  * device takes new work. The context's error callback is told of it, and of each range that only
  * the dead device had. */
-#include <pthread.h>
-
 #include "check_devices.h"
+#include "check_loss.h"
 
 static const char source[] =
     "kernel void crash(global uint *p) { *(global volatile uint *)8 = p[0]; }\n"
@@ -16,38 +15,6 @@ static cl_context context;
 static cl_device_id devices[3];
 static cl_command_queue queues[3];
 static cl_kernel crash, add;
-
-/* What the error callback was told: once a death, once a loss. */
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t told;
-    int deaths, losses;
-    char loss[512];
-} heard = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER};
-
-static void CL_CALLBACK hear(const char *message, const void *info, size_t size, void *user_data)
-{
-    (void)info;
-    (void)size;
-    CHECK(user_data == &heard);
-    pthread_mutex_lock(&heard.lock);
-    if (strstr(message, " was lost: signal 11")) {
-        heard.deaths++;
-    } else if (strstr(message, " were lost with ")) {
-        heard.losses++;
-        snprintf(heard.loss, sizeof heard.loss, "%s", message);
-    }
-    pthread_cond_signal(&heard.told);
-    pthread_mutex_unlock(&heard.lock);
-}
-
-static void wait_for_losses(int losses)
-{
-    pthread_mutex_lock(&heard.lock);
-    while (heard.losses < losses)
-        pthread_cond_wait(&heard.told, &heard.lock);
-    pthread_mutex_unlock(&heard.lock);
-}
 
 static void add_on(int device, cl_uint *p, cl_uint value)
 {
@@ -130,6 +97,7 @@ int main(void)
     clFinish(queues[1]);
     wait_for_losses(1);
     CHECK(heard.losses == 1 && heard.deaths == 4);
+    CHECK(strstr(heard.death, " was lost: signal 11"));
     snprintf(expected, sizeof expected, "Bytes 0 to %d of the region at %p (%d bytes)", HALF - 1,
              (void *)q, 2 * HALF);
     CHECK(strstr(heard.loss, expected) == heard.loss);

@@ -2,42 +2,17 @@
  * it, and the devices take work afterwards, with data of every kind. */
 #include <ctype.h>
 #include <dirent.h>
-#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "check_devices.h"
+#include "check_loss.h"
 
 enum { DEVICES = 3, COUNT = 1000 };
 
 #define MARK "SAMEPAGE_TEST_MARK"
 
 static const char source[] = "kernel void add(global uint *p) { p[get_global_id(0)] += 1; }\n";
-
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t told;
-    int deaths;
-} heard = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER};
-
-static void CL_CALLBACK hear(const char *message, const void *info, size_t size, void *user_data)
-{
-    (void)info;
-    (void)size;
-    (void)user_data;
-    pthread_mutex_lock(&heard.lock);
-    heard.deaths += strstr(message, " was lost: ") != NULL;
-    pthread_cond_signal(&heard.told);
-    pthread_mutex_unlock(&heard.lock);
-}
-
-static void wait_for_deaths(int deaths)
-{
-    pthread_mutex_lock(&heard.lock);
-    while (heard.deaths < deaths)
-        pthread_cond_wait(&heard.told, &heard.lock);
-    pthread_mutex_unlock(&heard.lock);
-}
 
 /* What a file of /proc holds, with a zero behind it. */
 static size_t read_file(const char *pid, const char *name, char *text, size_t size)
@@ -113,7 +88,7 @@ int main(void)
     snprintf(mark, sizeof mark, MARK "=%s", value);
     setenv(MARK, value, 1);
     setenv("SAMEPAGE_DEVICES", "cpu,virtual:2,mem=64M", 1);
-    cl_context context = context_of_all(DEVICES, devices, queues, hear, NULL);
+    cl_context context = context_of_all(DEVICES, devices, queues, hear, &heard);
     kill_processes(mark, DEVICES - 1);
     wait_for_deaths(DEVICES - 1);
     cl_program program = build(context, source, "");

@@ -2,11 +2,11 @@
  * of, the rest stays, and the region is whole again for everybody. A kernel of another device that
  * writes there meanwhile touches nothing that is not there, and ends with an error; one that dies
  * while it writes to another's memory leaves what the host had a copy of. */
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 
 #include "check_devices.h"
+#include "check_loss.h"
 
 enum { MIB = 1 << 20, COUNT = 24 * MIB, BYTES = COUNT * 4, HALF = COUNT / 2, AGENTS = 3 };
 
@@ -45,29 +45,6 @@ static cl_command_queue queues[AGENTS];
 static cl_program program;
 static cl_uint *p, *wrong;
 
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t told;
-    unsigned deaths, losses;
-    char loss[512];
-} heard = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER};
-
-static void CL_CALLBACK hear(const char *message, const void *info, size_t size, void *user_data)
-{
-    (void)info;
-    (void)size;
-    (void)user_data;
-    pthread_mutex_lock(&heard.lock);
-    if (strstr(message, " was lost: signal 11")) {
-        heard.deaths++;
-    } else if (strstr(message, " were lost with ")) {
-        heard.losses++;
-        snprintf(heard.loss, sizeof heard.loss, "%s", message);
-    }
-    pthread_cond_signal(&heard.told);
-    pthread_mutex_unlock(&heard.lock);
-}
-
 /* Waits for a loss more than `losses`, of the first half of the region or the second. */
 static void expect_loss(unsigned losses, bool is_first)
 {
@@ -75,11 +52,8 @@ static void expect_loss(unsigned losses, bool is_first)
     size_t first = is_first ? 0 : BYTES / 2;
     snprintf(expected, sizeof expected, "Bytes %zu to %zu of the region at %p (%d bytes)", first,
              first + BYTES / 2 - 1, (void *)p, BYTES);
-    pthread_mutex_lock(&heard.lock);
-    while (heard.losses <= losses)
-        pthread_cond_wait(&heard.told, &heard.lock);
+    wait_for_losses(losses + 1);
     CHECK(strstr(heard.loss, expected) == heard.loss);
-    pthread_mutex_unlock(&heard.lock);
 }
 
 static cl_event start(int device, size_t count, cl_kernel kernel)
@@ -210,7 +184,7 @@ int main(void)
 {
     const char *others = getenv("SAMEPAGE_TEST_DEVICES");
     setenv("SAMEPAGE_DEVICES", others ? others : "cpu,virtual:2,mem=64M", 1);
-    context = context_of_all(AGENTS, devices, queues, hear, NULL);
+    context = context_of_all(AGENTS, devices, queues, hear, &heard);
     program = build(context, source, "-cl-std=CL3.0");
     wrong = clSVMAlloc(context, CL_MEM_READ_WRITE, 4, 0);
     cl_ulong *sum = clSVMAlloc(context, CL_MEM_READ_WRITE, 8, 0);
