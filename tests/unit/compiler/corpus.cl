@@ -1261,3 +1261,50 @@ KERNEL(rows_in_local_memory)
         sum = sum * 3 + tmp[(uint)(LSIZE - 1 - LID) * 16 + k];
     out[GID * 4] = sum;
 }
+
+/* What a work-item adds in local memory in a row, and addresses that are used in loops and behind them. */
+KERNEL(additions_in_a_row)
+{
+    local int sums[8 * 8], counts[8];
+    for (uint k = (uint)LID; k < 64; k += (uint)LSIZE)
+        sums[k] = 0;
+    for (uint k = (uint)LID; k < 8; k += (uint)LSIZE)
+        counts[k] = 0;
+    SYNC;
+    uint best = 0;
+    int least = INT_MAX;
+    uint place = (uint)GID & 7;
+    for (uint c = 0; c < 6; c++) {
+        int distance = 0;
+        for (uint d = 0; d < 8; d++)
+            distance += abs(in[d * (n + 1) + place] - (int)(c * 31 + d * n));
+        if (distance < least) {
+            least = distance;
+            best = c;
+        }
+    }
+    for (uint d = 0; d < 8; d++)
+        atomic_add(&sums[best * 8 + d], in[d * (n + 1) + place] + (int)d);
+    atomic_inc(&counts[best]);
+    SYNC;
+    int sum = 0;
+    for (uint k = 0; k < 64; k++)
+        sum = sum * 5 + sums[k];
+    out[GID * 4] = sum;
+    out[GID * 4 + 1] = counts[GID & 7];
+    out[GID * 4 + 2] = (int)best;
+}
+
+KERNEL(address_of_the_last_turn)
+{
+    uint at = 0;
+    int sum = 0;
+    for (uint k = 0; k < n + 2; k++) {
+        at = k * 3 + ((uint)GID & 15);
+        tmp[LID] = in[at];
+        SYNC;
+        sum += tmp[(LID + 1) % LSIZE];
+        SYNC;
+    }
+    out[GID * 4] = sum + in[at];
+}

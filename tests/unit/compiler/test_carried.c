@@ -15,7 +15,8 @@
 
 static const char declarations[] = "declare i64 @__sp_local_id_0() memory(none)\n"
                                    "declare i64 @__sp_local_id_1() memory(none)\n"
-                                   "declare float @llvm.fma.f32(float, float, float)\n";
+                                   "declare float @llvm.fma.f32(float, float, float)\n"
+                                   "@v = internal addrspace(3) global i64 undef\n";
 
 static void parse(struct parsed *parsed, const char *text)
 {
@@ -239,8 +240,10 @@ static void test_loops_of_a_length_of_their_own(void **state)
 }
 
 /* Loops left of `for (i < turns) sum += load of p[index]` (or 1 where `sum` is "0"), which stands
- * beside another that adds nothing up. `other` is the index of a second load. */
-static uint32_t loops_left(const char *turns, const char *index, const char *other, const char *sum)
+ * beside another that adds nothing up. `other` is the index of a second load, and `more` what else
+ * a turn does. */
+static uint32_t loops_left_with(const char *turns, const char *index, const char *other,
+                                const char *sum, const char *more)
 {
     struct parsed parsed;
     struct sp_wg_graph graph;
@@ -266,6 +269,7 @@ static uint32_t loops_left(const char *turns, const char *index, const char *oth
                       "  %%d = load i64, ptr addrspace(1) %%b\n"
                       "  %%cd = mul i64 %%c, %%d\n"
                       "  %%next = add i64 %s, %%cd\n"
+                      "%s"
                       "  %%up = add i64 %%i, 1\n"
                       "  %%more = icmp ult i64 %%up, %s\n"
                       "  br i1 %%more, label %%body, label %%between\n"
@@ -282,7 +286,7 @@ static uint32_t loops_left(const char *turns, const char *index, const char *oth
                       "  %%stay = icmp ult i64 %%on, 4\n"
                       "  br i1 %%stay, label %%again, label %%end\n"
                       "end: ret void\n}\n",
-                      index, other, sum, turns);
+                      index, other, sum, more, turns);
     parse(&parsed, text.bytes);
     assert_null(sp_wg_unroll(parsed.module, &parsed.function, 1, NULL));
     sp_wg_graph_init(&graph, parsed.function);
@@ -291,6 +295,11 @@ static uint32_t loops_left(const char *turns, const char *index, const char *oth
     sp_cc_text_finish(&text);
     discard_ir(&parsed);
     return loops;
+}
+
+static uint32_t loops_left(const char *turns, const char *index, const char *other, const char *sum)
+{
+    return loops_left_with(turns, index, other, sum, "");
 }
 
 static void test_short_sums_are_unrolled(void **state)
@@ -306,6 +315,25 @@ static void test_short_sums_are_unrolled(void **state)
     assert_int_equal(loops_left("8", "0", "0", "%i"), 2); /* no sum of each work-item */
 }
 
+static void test_short_additions_in_local_memory_are_unrolled(void **state)
+{
+    static const char adds[] = "  %old = atomicrmw add ptr addrspace(3) @v, i64 %c monotonic\n";
+    static const char adds_for_row[] =
+        "  %of = getelementptr i64, ptr addrspace(1) %p, i64 %row\n"
+        "  %some = load i64, ptr addrspace(1) %of\n"
+        "  %old = atomicrmw add ptr addrspace(3) @v, i64 %some monotonic\n";
+    static const char adds_globally[] =
+        "  %old = atomicrmw add ptr addrspace(1) %p, i64 %c monotonic\n";
+    static const char looks[] = "  %old = atomicrmw add ptr addrspace(3) @v, i64 %c monotonic\n"
+                                "  store i64 %old, ptr addrspace(1) %a\n";
+    (void)state;
+    assert_int_equal(loops_left_with("8", "0", "0", "%i", adds), 1);
+    assert_int_equal(loops_left_with("18", "0", "0", "%i", adds), 2);
+    assert_int_equal(loops_left_with("8", "0", "0", "%i", adds_for_row), 2);
+    assert_int_equal(loops_left_with("8", "0", "0", "%i", adds_globally), 2);
+    assert_int_equal(loops_left_with("8", "0", "0", "%i", looks), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +343,7 @@ int main(void)
         cmocka_unit_test(test_values_of_an_inner_loop),
         cmocka_unit_test(test_loops_of_a_length_of_their_own),
         cmocka_unit_test(test_short_sums_are_unrolled),
+        cmocka_unit_test(test_short_additions_in_local_memory_are_unrolled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

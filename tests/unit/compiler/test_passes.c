@@ -220,6 +220,54 @@ static void test_plan(void **state)
     discard_ir(&parsed);
 }
 
+/* Variables of type `kind` in the plan of a loop that loads from p[3n + id], whose address is used
+ * behind the loop again. `factor` is an operand of the address. */
+static uint32_t variables_behind_a_loop(const char *factor, LLVMTypeKind kind)
+{
+    struct parsed parsed;
+    struct sp_wg_plan plan;
+    struct sp_cc_text text = {0};
+    uint32_t count = 0;
+    sp_cc_text_format(&text,
+                      "define void @k(ptr addrspace(1) %%p, i64 %%n) {\n"
+                      "entry:\n"
+                      "  %%l = call i64 @__sp_local_id_0()\n"
+                      "  br label %%loop\n"
+                      "loop:\n"
+                      "  %%k = phi i64 [ 0, %%entry ], [ %%k1, %%loop ]\n"
+                      "  %%m = mul i64 %s, 3\n"
+                      "  %%i = add i64 %%m, %%l\n"
+                      "  %%at = getelementptr i64, ptr addrspace(1) %%p, i64 %%i\n"
+                      "  %%v = load i64, ptr addrspace(1) %%at\n"
+                      "  call void @__sp_barrier()\n"
+                      "  %%w = add i64 %%v, %%k\n"
+                      "  store i64 %%w, ptr addrspace(1) %%at\n"
+                      "  %%k1 = add i64 %%k, 1\n"
+                      "  %%more = icmp ult i64 %%k1, %%n\n"
+                      "  br i1 %%more, label %%loop, label %%end\n"
+                      "end:\n"
+                      "  store i64 7, ptr addrspace(1) %%at\n"
+                      "  ret void\n}\n",
+                      factor);
+    parse(&parsed, text.bytes);
+    assert_null(sp_wg_prepare(parsed.module, NULL));
+    sp_wg_plan_init(&plan, parsed.function, SP_WG_SCALAR);
+    for (uint32_t v = 0; v < plan.num_variables; v++)
+        count += LLVMGetTypeKind(plan.variables[v].type) == kind;
+    sp_wg_plan_finish(&plan);
+    discard_ir(&parsed);
+    sp_cc_text_finish(&text);
+    return count;
+}
+
+/* Not where it hangs on the turn: behind the loop, the turn is another. */
+static void test_addresses_are_computed_anew_behind_loops(void **state)
+{
+    (void)state;
+    assert_int_equal(variables_behind_a_loop("%n", LLVMPointerTypeKind), 0);
+    assert_int_not_equal(variables_behind_a_loop("%k", LLVMPointerTypeKind), 0);
+}
+
 /* A loop of one work-item stays whole: no region begins in it, in the vector form either. One that
  * many enter is cut. */
 static void test_a_loop_of_few_is_not_cut(void **state)
@@ -918,6 +966,7 @@ int main(void)
         cmocka_unit_test(test_irreducible_flow_is_seen),
         cmocka_unit_test(test_uniformity),
         cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_addresses_are_computed_anew_behind_loops),
         cmocka_unit_test(test_a_loop_of_few_is_not_cut),
         cmocka_unit_test(test_a_waiting_place_follows_a_divergent_barrier),
         cmocka_unit_test(test_rounds_are_unrolled),

@@ -150,6 +150,83 @@ static void repeat_in_other_blocks(const struct remat *remat, LLVMValueRef value
     free(users);
 }
 
+/* The one value that comes into a PHI, as where a loop is left; else NULL. */
+static LLVMValueRef sole_value(LLVMValueRef phi)
+{
+    LLVMValueRef value = LLVMGetIncomingValue(phi, 0);
+    for (unsigned i = 1; i < LLVMCountIncoming(phi); i++)
+        if (LLVMGetIncomingValue(phi, i) != value)
+            return NULL;
+    return value;
+}
+
+/* Whether a value is what it is at `block`, too: no loop around it is left on the way. */
+static bool reaches(const struct sp_wg_graph *graph, LLVMValueRef value, uint32_t block)
+{
+    uint32_t at = sp_wg_block_number(graph, LLVMGetInstructionParent(value));
+    for (uint32_t l = graph->loop_of[at]; l != SP_WG_NONE; l = graph->loops[l].parent)
+        if (!sp_bits_has(&graph->loops[l].blocks, block))
+            return false;
+    return true;
+}
+
+/* Whether the tree under `value` can be computed anew at `block`, behind loops that are left, from
+ * values that reach it. */
+static bool can_repeat_behind(const struct remat *remat, const struct sp_wg_graph *graph,
+                              LLVMValueRef value, uint32_t block, unsigned *operations)
+{
+    if (!LLVMIsAInstruction(value) || LLVMIsAAllocaInst(value))
+        return true;
+    if (!sp_wg_is_divergent(remat->uniformity, value) && reaches(graph, value, block))
+        return true;
+    if (!is_cheap(value) || ++*operations > EXPRESSION_LIMIT)
+        return false;
+    for (int i = 0; i < LLVMGetNumOperands(value) && !LLVMIsACallInst(value); i++)
+        if (!can_repeat_behind(remat, graph, LLVMGetOperand(value, (unsigned)i), block, operations))
+            return false;
+    return true;
+}
+
+static LLVMValueRef repeat_behind(const struct remat *remat, const struct sp_wg_graph *graph,
+                                  LLVMValueRef value, uint32_t block)
+{
+    if (!LLVMIsAInstruction(value) || LLVMIsAAllocaInst(value))
+        return value;
+    bool divergent = sp_wg_is_divergent(remat->uniformity, value);
+    if (!divergent && reaches(graph, value, block))
+        return value;
+    LLVMValueRef copy = LLVMInstructionClone(value);
+    for (int i = 0; i < LLVMGetNumOperands(value) && !LLVMIsACallInst(value); i++)
+        LLVMSetOperand(copy, (unsigned)i,
+                       repeat_behind(remat, graph, LLVMGetOperand(value, (unsigned)i), block));
+    LLVMInsertIntoBuilder(remat->builder, copy);
+    if (divergent)
+        sp_map_set(&remat->uniformity->divergent, copy, copy);
+    return copy;
+}
+
+/* An address that is computed in a loop is computed anew behind it too: the PHI that carries it out
+ * (LCSSA) would be a variable, and what is loaded from there a gather. */
+static void repeat_behind_loop(const struct remat *remat, const struct sp_wg_graph *graph,
+                               LLVMValueRef phi, uint32_t block)
+{
+    LLVMValueRef value = sole_value(phi);
+    unsigned operations = 0;
+    if (!value || !LLVMIsAInstruction(value) || LLVMIsAPHINode(value) || !is_cheap(value) ||
+        !sp_wg_is_divergent(remat->uniformity, value) ||
+        !can_repeat_behind(remat, graph, value, block, &operations))
+        return;
+    for (LLVMUseRef use; (use = LLVMGetFirstUse(phi));) {
+        LLVMValueRef user = LLVMGetUser(use);
+        for (int i = 0; i < LLVMGetNumOperands(user); i++) {
+            if (LLVMGetOperand(user, (unsigned)i) != phi)
+                continue;
+            LLVMPositionBuilderBefore(remat->builder, needed_before(user, (unsigned)i));
+            LLVMSetOperand(user, (unsigned)i, repeat_behind(remat, graph, value, block));
+        }
+    }
+}
+
 static void repeat_expressions(LLVMValueRef kernel)
 {
     struct sp_wg_graph graph;
@@ -158,6 +235,10 @@ static void repeat_expressions(LLVMValueRef kernel)
     sp_wg_uniformity_init(&uniformity, &graph, NULL, false);
     struct remat remat = {
         &uniformity, LLVMCreateBuilderInContext(LLVMGetModuleContext(LLVMGetGlobalParent(kernel)))};
+    for (uint32_t b = 0; b < graph.num_blocks; b++)
+        for (LLVMValueRef phi = LLVMGetFirstInstruction(graph.blocks[b]);
+             phi && LLVMIsAPHINode(phi); phi = LLVMGetNextInstruction(phi))
+            repeat_behind_loop(&remat, &graph, phi, b);
     for (uint32_t b = 0; b < graph.num_blocks; b++) {
         LLVMValueRef value = LLVMGetFirstInstruction(graph.blocks[b]);
         for (; value; value = LLVMGetNextInstruction(value)) {

@@ -16,6 +16,7 @@
 
 #include "compiler/cc/ir.h"
 #include "compiler/cc/workgroup/analyse.h"
+#include "compiler/cc/workgroup/atomics.h"
 #include "compiler/cc/workgroup/graph.h"
 #include "compiler/cc/workgroup/metadata.h"
 #include "compiler/cc/workgroup/special.h"
@@ -175,6 +176,13 @@ static unsigned used_dimensions(const struct sp_wg_graph *graph,
     return used;
 }
 
+/* An addition in local memory that nobody looks at. Work-items do them one after the other in any
+ * case; all that one adds in a row may be a single vector. */
+static bool adds_in_local_memory(LLVMValueRef value)
+{
+    return LLVMIsAAtomicRMWInst(value) && sp_wg_is_local_atomic(value) && !LLVMGetFirstUse(value);
+}
+
 /* Whether the loop has a sum of each work-item, and nothing that serves some of them. */
 static bool adds_up(const struct sp_wg_graph *graph, const struct sp_wg_uniformity *uniformity,
                     const struct sp_wg_loop *loop)
@@ -190,6 +198,7 @@ static bool adds_up(const struct sp_wg_graph *graph, const struct sp_wg_uniformi
             unsigned steps = ADDRESS_LIMIT;
             if (LLVMIsAPHINode(value) && b == loop->header)
                 sum |= sp_wg_is_divergent(uniformity, value);
+            sum |= adds_in_local_memory(value);
             if (!LLVMIsALoadInst(value) || !sp_wg_is_divergent(uniformity, value))
                 continue;
             unsigned has = dimensions_of(uniformity, LLVMGetOperand(value, 0), &steps);
