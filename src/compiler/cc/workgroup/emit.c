@@ -12,6 +12,7 @@
 
 #include "compiler/cc/print.h"
 #include "compiler/cc/text.h"
+#include "compiler/cc/workgroup/ahead.h"
 #include "compiler/cc/workgroup/atomics.h"
 #include "compiler/cc/workgroup/interleave.h"
 #include "compiler/cc/workgroup/lanes.h"
@@ -685,6 +686,25 @@ static bool emit_lanes(struct emitter *e)
     return true;
 }
 
+/* What the region's next turns load, asked for. */
+static void emit_ahead(struct emitter *e)
+{
+    struct sp_wg_lanes_maker maker = {e,
+                                      e->at,
+                                      e->function,
+                                      begin_lanes_chunk,
+                                      begin_lanes_item,
+                                      copy_for_lanes,
+                                      map_for_builder,
+                                      element_for_lanes};
+    LLVMValueRef others = LLVMBuildMul(e->entry, e->local_size[1], e->local_size[2], "");
+    struct sp_wg_ahead ahead = {&maker, e->entry, e->local_size[0],
+                                LLVMBuildICmp(e->entry, LLVMIntEQ, others, number(e, 1), "")};
+    e->row = e->local_id[1] = e->local_id[2] = number(e, 0);
+    sp_wg_ahead_emit(e->plan, e->region, &ahead);
+    sp_map_clear(&e->values);
+}
+
 static void emit_region(struct emitter *e, uint32_t index)
 {
     const struct sp_wg_plan *plan = e->plan;
@@ -697,6 +717,8 @@ static void emit_region(struct emitter *e, uint32_t index)
             e->before[v] = LLVMBuildLoad2(e->at, plan->variables[v].type, e->scalars[v], "");
     if (e->region->counts)
         LLVMBuildStore(e->at, LLVMConstInt(e->i32, END_NUMBER, false), e->least);
+    if (plan->form != SP_WG_SCALAR)
+        emit_ahead(e);
     if (!emit_lanes(e))
         emit_items(e);
     for (uint32_t v = 0; v < plan->num_variables; v++)
