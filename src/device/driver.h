@@ -75,6 +75,14 @@ enum {
     SP_BESIDE_DEPARTURES = 4, /* transfers from the device to the host */
 };
 
+/* The end of a work, in a form in which other works can wait for it on their devices, with nobody
+ * in between (docs/ahead.md). It is reached once: well, or badly where the work had an error or was
+ * never begun. The driver's; 0: none. */
+typedef uint64_t sp_fence;
+
+/* What one work can wait for so. */
+#define SP_MAX_AFTER 8u
+
 /* One unit of device work. The runtime fills it in and keeps it alive until `finished` was called;
  * from submit until then it belongs to the driver. */
 struct sp_work {
@@ -85,6 +93,14 @@ struct sp_work {
                         after all that was submitted before */
     uint32_t life;   /* own memory only: the life of the device (sp_device.life) that it is for, in
                         another of which it   fails; 0: any */
+    /* Own memory only, of a device with take_fence: what its end reaches; and what must be reached
+     * before it begins. It is held back until then, and what was submitted later goes on; where one
+     * is reached badly, it ends with -ECANCELED, without having touched anything. It comes after
+     * what was submitted to its device before only as far as that was begun by then. All of these
+     * are fences of works that were submitted earlier. */
+    sp_fence fence;
+    sp_fence after[SP_MAX_AFTER];
+    uint32_t num_after;
     union {
         struct {
             struct sp_code_kernel *kernel;
@@ -125,7 +141,9 @@ struct sp_work {
                              of the device */
             uint32_t source, destination; /* transfer: agents; this device is one of them, and
                                              bound there, to its own memory, where it is */
-            uint64_t ticket;              /* declare: of the kernel */
+            uint32_t source_life; /* transfer: of the source, in which it has what is copied; in a
+                                     later one the work fails. 0: any */
+            uint64_t ticket;      /* declare: of the kernel */
             /* transfer: what of the range is copied, in order of address, up to
              * SP_MAX_PIECES; NULL: all of it. They stay until `finished`. */
             const struct sp_piece *pieces;
@@ -215,6 +233,15 @@ struct sp_device_ops {
     /* Whether the device can use the memory of agent `source` where it is (SP_WORK_BIND_PEER). Own
      * memory only; NULL: of no other. */
     bool (*sees)(struct sp_device *device, uint32_t source);
+
+    /* A fence for one work that is about to be submitted to the device, with a reference; 0: there
+     * is none just now. Own memory only; NULL: the device knows no fences. */
+    sp_fence (*take_fence)(struct sp_device *device);
+
+    /* One reference more or less, of a fence of any device of the driver. What is submitted keeps
+     * those of itself and of what it waits for until it has finished. NULL as take_fence. */
+    void (*keep_fence)(sp_fence fence);
+    void (*drop_fence)(sp_fence fence);
 
     /* Waits until `gate` is open. Meanwhile the thread may run submitted works of `stream`, and
      * only of it: a wait must not be prolonged by work that it does not depend on. */

@@ -9,6 +9,11 @@
  * in-order queue there waits only for the submission of the work before it, and a stream of
  * launches has no gaps.
  *
+ * With several such devices a command whose dependencies are works of other devices begins likewise
+ * when those are submitted, and its device waits for their ends itself (docs/ahead.md). It
+ * *follows* them: it ends after they have, with an error where it should; and where its work was
+ * not done, because one of them was not, it begins again as any other command.
+ *
  * Locks: a queue's, then an event's; none is held when work is submitted, objects are dropped or
  * callbacks are posted.
  */
@@ -69,10 +74,17 @@ static void drop_before(struct sp_command *command)
     command->before = NULL;
 }
 
+static void drop_follows(struct sp_command *command)
+{
+    while (command->num_follows)
+        sp_object_unreference(&command->follows[--command->num_follows].command->event.object);
+}
+
 static void destroy_command(struct sp_object *object)
 {
     struct sp_command *command = (struct sp_command *)object;
     drop_before(command);
+    drop_follows(command);
     sp_coherence_end(&command->coherence, false);
     for (unsigned i = 0; i < command->num_uses; i++)
         sp_object_unreference(command->uses[i]);
@@ -206,6 +218,23 @@ static void depend(struct sp_command *command, cl_event event, struct sp_command
     pthread_mutex_unlock(&event->lock);
 }
 
+/* As depend, for an event that the command may follow instead: then its end does not matter until
+ * the command's own. */
+static void depend_or_follow(struct sp_command *command, cl_event event, bool is_explicit)
+{
+    struct sp_command *before = (struct sp_command *)event;
+    if (!event->queue || !command->event.context->is_shared || !sp_coherence_is_ahead_on() ||
+        command->num_follows == SP_MAX_FOLLOWED || !is_streamed_behind(command, before) ||
+        sp_event_status(event) <= CL_COMPLETE) {
+        depend(command, event, NULL, is_explicit);
+        return;
+    }
+    sp_object_reference(&event->object);
+    command->follows[command->num_follows++] =
+        (struct sp_follow){.command = before, .is_explicit = is_explicit};
+    depend(command, event, before, is_explicit);
+}
+
 /* Puts the command at the end of its queue's order. Returns an object to drop once no lock is held,
  * or NULL. */
 static struct sp_command *append_to_queue(struct sp_command *command)
@@ -216,12 +245,15 @@ static struct sp_command *append_to_queue(struct sp_command *command)
     pthread_mutex_lock(&queue->lock);
     command->sequence = queue->next_sequence++;
     if (!(queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)) {
-        if (queue->last && is_streamed_behind(command, queue->last)) {
-            command->before = queue->last;
-            sp_object_reference(&queue->last->event.object);
-        }
-        if (queue->last)
+        if (queue->last && command->event.context->is_shared && sp_coherence_is_ahead_on()) {
+            depend_or_follow(command, &queue->last->event, false);
+        } else if (queue->last) {
+            if (is_streamed_behind(command, queue->last)) {
+                command->before = queue->last;
+                sp_object_reference(&queue->last->event.object);
+            }
             depend(command, &queue->last->event, command->before, false);
+        }
         dropped = queue->last;
         queue->last = command;
         sp_object_reference(&command->event.object);
@@ -365,6 +397,8 @@ static void end_command(struct ending *ending, struct sp_command *command, cl_in
             command->event.submit_ns = command->event.start_ns;
     }
     struct sp_dependency *dependents = sp_event_end(&command->event, status);
+    if (command->fence) /* nobody can take it up any more */
+        sp_coherence_drop_fence(command->fence);
     is_queue_reference = remove_from_queue(ending, command);
     sp_dependents_settle(ending, dependents, status);
     sp_gate_open(&command->event.ended);
@@ -415,7 +449,9 @@ static struct sp_command *command_of_work(struct sp_work *work)
 
 static void work_started(struct sp_work *work)
 {
-    sp_event_advance(&command_of_work(work)->event, CL_RUNNING);
+    /* Of what it comes after, the ends may not be told yet. */
+    if (!command_of_work(work)->is_ahead)
+        sp_event_advance(&command_of_work(work)->event, CL_RUNNING);
 }
 
 static cl_int status_of_errno(int error)
@@ -432,13 +468,78 @@ static cl_int status_of_errno(int error)
     }
 }
 
+/* Comes back, at that stage, when all that it comes after has ended. */
+static void await_follows(struct ending *ending, struct sp_command *command,
+                          enum sp_command_stage stage)
+{
+    command->stage = stage;
+    atomic_store_explicit(&command->waiting_for, 1, memory_order_relaxed);
+    command->num_dependencies = 0; /* all are settled */
+    if (command->before)
+        depend(command, &command->before->event, NULL, false);
+    for (unsigned i = 0; i < command->num_follows; i++)
+        if (stage != SP_COMMAND_READY || command->follows[i].must_end)
+            depend(command, &command->follows[i].command->event, NULL,
+                   command->follows[i].is_explicit);
+    settle_one(ending, command);
+}
+
+static void end_work(struct ending *ending, struct sp_command *command, int error)
+{
+    error = sp_coherence_outcome(&command->coherence, error);
+    cl_int status = status_of_errno(error);
+    if (atomic_load_explicit(&command->dependency_error, memory_order_relaxed))
+        status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    complete_command(ending, command, status);
+}
+
+/* Its work is over: one of the two that find so goes on, the thread that submitted it, when it has
+ * done with the command, or the one that was told of the end. */
+static void leave_run(struct ending *ending, struct sp_command *command)
+{
+    /* Acquire and release: whoever goes on sees what the other did. */
+    if (atomic_fetch_add_explicit(&command->run_state, 1, memory_order_acq_rel) == 1)
+        await_follows(ending, command, SP_COMMAND_RUN);
+}
+
 static void work_finished(struct sp_work *work, int error)
 {
     struct ending ending = {0};
     struct sp_command *command = command_of_work(work);
-    error = sp_coherence_outcome(&command->coherence, error);
-    complete_command(&ending, command, status_of_errno(error));
+    if (command->num_follows) {
+        command->work_error = error;
+        leave_run(&ending, command);
+    } else {
+        end_work(&ending, command, error);
+    }
     start_ready(&ending);
+}
+
+/* The work and all that it comes after are over. Where the work waited in vain for the good end of
+ * something that it comes after only in order, or was not taken, it is done now. */
+static void go_on_after_run(struct ending *ending, struct sp_command *command)
+{
+    int error = command->work_error;
+    bool is_again = error == -ECANCELED && command->is_ahead &&
+                    !atomic_load_explicit(&command->dependency_error, memory_order_relaxed);
+    drop_follows(command);
+    if (is_again)
+        error = sp_coherence_restart(&command->coherence);
+    if (!is_again || error) {
+        end_work(ending, command, error);
+        return;
+    }
+    pthread_mutex_lock(&command->event.lock);
+    command->is_submitted = command->is_ahead = false;
+    sp_fence fence = command->fence;
+    command->fence = 0;
+    pthread_mutex_unlock(&command->event.lock);
+    if (fence)
+        sp_coherence_drop_fence(fence);
+    atomic_store_explicit(&command->begin_state, 0, memory_order_relaxed);
+    atomic_store_explicit(&command->run_state, 0, memory_order_relaxed);
+    command->stage = SP_COMMAND_READY;
+    push_ready(ending, command);
 }
 
 /* The device has got the command's work: what is to run right behind it may be sent after it. */
@@ -462,18 +563,94 @@ static void release_streamed(struct ending *ending, struct sp_command *command)
 }
 
 /* Ends a command that its device never got. In its queue the end of one command stands for the end
- * of all before it, so it waits for that of the one which it was to follow. */
+ * of all before it, and of all that those come after; so it waits for what it was to follow. */
 static void fail_command(struct ending *ending, struct sp_command *command, cl_int status)
 {
-    if (!command->before) {
+    if (!command->before && !command->num_follows) {
         complete_command(ending, command, status);
         return;
     }
-    command->stage = SP_COMMAND_FAILED;
     command->failure = status;
-    atomic_store_explicit(&command->waiting_for, 1, memory_order_relaxed);
-    depend(command, &command->before->event, NULL, false);
-    settle_one(ending, command);
+    await_follows(ending, command, SP_COMMAND_FAILED);
+}
+
+/* How one that it follows is taken at its begin. With no lock held; takes that one's. */
+enum taken {
+    FOLLOW_ENDED,    /* it has ended */
+    FOLLOW_IN_ORDER, /* the device's order will do */
+    FOLLOW_FENCE,    /* its fence is waited for: *fence, with a reference */
+    FOLLOW_MUST_END,
+};
+
+static enum taken take_follow(const struct sp_command *command, struct sp_follow *follow,
+                              bool may_be_ahead, sp_fence *fence, cl_int *status)
+{
+    struct sp_command *before = follow->command;
+    enum taken taken = FOLLOW_MUST_END;
+    pthread_mutex_lock(&before->event.lock);
+    *status = sp_event_status(&before->event);
+    *fence = before->fence;
+    if (*status <= CL_COMPLETE)
+        taken = FOLLOW_ENDED;
+    else if (before->is_submitted && !before->is_ahead && !follow->is_explicit &&
+             device_of(before) == device_of(command)) /* which stops at no error */
+        taken = FOLLOW_IN_ORDER;
+    else if (before->is_submitted && *fence && may_be_ahead &&
+             sp_coherence_is_of_now(&before->coherence)) /* else it has failed, but for the news */
+        taken = FOLLOW_FENCE;
+    if (taken == FOLLOW_FENCE)
+        sp_coherence_keep_fence(*fence); /* its own reference stays until it has ended */
+    pthread_mutex_unlock(&before->event.lock);
+    return taken;
+}
+
+/* Looks how the command can follow what it was to follow. False: something must end first, and then
+ * it comes back. */
+static bool take_follows(struct ending *ending, struct sp_command *command)
+{
+    bool may_be_ahead = sp_coherence_may_be_ahead(&command->coherence), must_wait = false;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < command->num_follows; i++) {
+        struct sp_follow follow = command->follows[i];
+        sp_fence fence;
+        cl_int status;
+        enum taken taken = take_follow(command, &follow, may_be_ahead, &fence, &status);
+        if (taken == FOLLOW_ENDED) {
+            if (status < 0 && follow.is_explicit)
+                atomic_store_explicit(&command->dependency_error, status, memory_order_relaxed);
+            sp_object_unreference(&follow.command->event.object);
+            continue;
+        }
+        if (taken == FOLLOW_FENCE)
+            sp_coherence_follow(&command->coherence, fence);
+        follow.must_end = taken == FOLLOW_MUST_END;
+        must_wait |= follow.must_end;
+        command->follows[kept++] = follow;
+    }
+    command->num_follows = kept;
+    if (!must_wait) {
+        pthread_mutex_lock(&command->event.lock);
+        command->is_ahead = command->coherence.num_followed > 0;
+        pthread_mutex_unlock(&command->event.lock);
+        return true;
+    }
+    sp_coherence_unfollow(&command->coherence);
+    await_follows(ending, command, SP_COMMAND_READY);
+    return false;
+}
+
+/* What others can follow gets a fence. */
+static void take_fence(struct sp_command *command)
+{
+    const struct sp_device *device = device_of(command);
+    if (!command->event.context->is_shared || !sp_coherence_is_ahead_on() || !command->has_work ||
+        command->complete || !device->info.own_memory)
+        return;
+    sp_fence fence = sp_coherence_take_fence(device->agent);
+    pthread_mutex_lock(&command->event.lock);
+    command->fence = fence;
+    pthread_mutex_unlock(&command->event.lock);
+    command->coherence.fence = fence;
 }
 
 /* All that it waits for has ended, and what it uses is current. */
@@ -501,12 +678,21 @@ static void start_work(struct ending *ending, struct sp_command *command)
     }
     command->work.life = command->coherence.life;
     command->work.beside = sp_coherence_beside(&command->coherence);
+    command->work.fence = command->fence;
+    command->work.num_after = command->coherence.num_fences;
+    for (unsigned i = 0; i < command->coherence.num_fences; i++)
+        command->work.after[i] = command->coherence.fences[i];
+    atomic_store_explicit(&command->coherence.is_handed, true, memory_order_relaxed);
     if (sp_check_is_on && command->work.kind == SP_WORK_KERNEL)
         sp_check_declare(&command->coherence, device, &command->work);
     sp_object_reference(&command->event.object); /* it may have ended before submit returns */
+    bool has_follows = command->num_follows > 0;
     device->ops->submit(device, &command->work);
     release_streamed(ending, command);
-    drop_before(command);
+    if (has_follows)
+        leave_run(ending, command);
+    else
+        drop_before(command);
     sp_object_unreference(&command->event.object);
 }
 
@@ -570,6 +756,12 @@ static void go_on(struct ending *ending, struct sp_command *command)
         start_work(ending, command);
         return;
     }
+    if (command->stage == SP_COMMAND_RUN) {
+        go_on_after_run(ending, command);
+        return;
+    }
+    if (command->num_follows && !take_follows(ending, command))
+        return;
     if (atomic_load_explicit(&command->dependency_error, memory_order_relaxed)) {
         fail_command(ending, command, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
         return;
@@ -577,6 +769,7 @@ static void go_on(struct ending *ending, struct sp_command *command)
     if (command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE)
         command->event.submit_ns = sp_time_ns();
     sp_event_advance(&command->event, CL_SUBMITTED);
+    take_fence(command);
     if (begin_ranges(command))
         start_work(ending, command);
 }
@@ -646,7 +839,7 @@ cl_int sp_command_enqueue(struct sp_command *command, cl_uint num_events, const 
         sp_object_reference(&own->object);
 
     for (cl_uint i = 0; i < num_events; i++)
-        depend(command, events[i], NULL, true);
+        depend_or_follow(command, events[i], true);
     struct sp_command *dropped = append_to_queue(command);
     if (dropped)
         sp_object_unreference(&dropped->event.object);

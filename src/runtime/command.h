@@ -28,7 +28,15 @@ struct sp_dependency {
 enum sp_command_stage {
     SP_COMMAND_READY,   /* all that it waits for has ended, or is submitted in front of it */
     SP_COMMAND_CURRENT, /* and what it uses is current */
-    SP_COMMAND_FAILED,  /* it was not submitted, and the one in front of it has ended */
+    SP_COMMAND_FAILED,  /* it was not submitted, and what it comes after has ended */
+    SP_COMMAND_RUN,     /* its work is over, and what it comes after has ended */
+};
+
+/* A command that another comes after, and whose end that did not wait for (docs/ahead.md). */
+struct sp_follow {
+    struct sp_command *command; /* a reference */
+    bool is_explicit;           /* as sp_dependency */
+    bool must_end;              /* it cannot be followed just now */
 };
 
 struct sp_command {
@@ -58,7 +66,15 @@ struct sp_command {
     struct sp_check_command *check; /* checking mode only; NULL otherwise */
     const void *site;               /* likewise: where it was enqueued */
     atomic_int begin_state;         /* who goes on once all ranges are current: see command.c */
-    bool is_submitted;              /* under the event's lock: its device will run it in order */
+    /* Under the event's lock: */
+    bool is_submitted; /* its device will run it in order */
+    bool is_ahead;     /* it was submitted while it waited for works of other devices */
+    sp_fence fence;    /* of its work, or 0; a reference until it has ended */
+    /* What it comes after of what had not ended when it began; until its end */
+    struct sp_follow follows[SP_MAX_FOLLOWED];
+    unsigned num_follows;
+    atomic_uint run_state; /* num_follows > 0: who goes on when the work is over, see command.c */
+    int work_error;        /* likewise */
     /* The one that it is streamed behind, with a reference, until it is submitted */
     struct sp_command *before;
     enum sp_command_stage stage; /* how far it is when it is taken up next */

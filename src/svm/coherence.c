@@ -8,6 +8,10 @@
  * keeps their order. The directory does not know yet what that one is going to have overwritten; so
  * ranges that are being overwritten are listed in their region. What the same device overwrites as
  * a whole needs no copy; whoever else needs such a range waits for that command's end.
+ *
+ * With several devices (docs/ahead.md) a command may also begin while what it comes after runs on
+ * another one. Then ranges that are being changed are listed as well, and such a command takes
+ * nothing for true that one of these will have changed: it is promised a copy of that, or waits.
  */
 #include "svm/coherence.h"
 
@@ -29,6 +33,14 @@
 
 static uint64_t host_bytes = UINT64_MAX; /* set before the first use */
 
+static struct {
+    const struct sp_device_ops *ops; /* of the driver whose devices know fences; NULL: none */
+    unsigned agents;                 /* such devices */
+    bool is_off;
+    /* Counts what was listed. Relaxed: what a command comes after was listed before it was told. */
+    _Atomic uint64_t listed;
+} ahead = {.listed = 1};
+
 static void go_on(struct sp_coherence *coherence);
 
 void sp_coherence_set_host_bytes(uint64_t bytes)
@@ -49,6 +61,66 @@ void sp_coherence_note_error(struct sp_coherence *coherence, int error)
     /* Relaxed: it is read by who settles last, or after the end. */
     atomic_compare_exchange_strong_explicit(&coherence->error, &none, error, memory_order_relaxed,
                                             memory_order_relaxed);
+}
+
+/* --- Fences
+ * ---------------------------------------------------------------------------------------- */
+
+void sp_coherence_note_agent(const struct sp_device *device)
+{
+    const char *text = getenv("SAMEPAGE_AHEAD");
+    ahead.is_off = text && !strcmp(text, "0");
+    if (!device->ops->take_fence || (ahead.ops && ahead.ops != device->ops))
+        return;
+    ahead.ops = device->ops;
+    ahead.agents++;
+}
+
+bool sp_coherence_is_ahead_on(void)
+{
+    return ahead.agents > 1 && !ahead.is_off && !sp_check_is_on;
+}
+
+bool sp_coherence_may_be_ahead(const struct sp_coherence *coherence)
+{
+    for (unsigned i = 0; i < coherence->count; i++)
+        if (coherence->ranges[i].region->span->pool)
+            return false;
+    return true;
+}
+
+bool sp_coherence_is_of_now(const struct sp_coherence *coherence)
+{
+    return coherence->agent == SP_AGENT_HOST || coherence->life == sp_agent_life(coherence->agent);
+}
+
+sp_fence sp_coherence_take_fence(uint32_t agent)
+{
+    struct sp_device *device = sp_agent_device(agent);
+    return device && device->ops == ahead.ops ? ahead.ops->take_fence(device) : 0;
+}
+
+void sp_coherence_keep_fence(sp_fence fence)
+{
+    ahead.ops->keep_fence(fence);
+}
+
+void sp_coherence_drop_fence(sp_fence fence)
+{
+    ahead.ops->drop_fence(fence);
+}
+
+void sp_coherence_follow(struct sp_coherence *coherence, sp_fence fence)
+{
+    coherence->fences[coherence->num_fences++] = fence;
+    coherence->num_followed = coherence->num_fences;
+}
+
+void sp_coherence_unfollow(struct sp_coherence *coherence)
+{
+    while (coherence->num_fences)
+        sp_coherence_drop_fence(coherence->fences[--coherence->num_fences]);
+    coherence->num_followed = 0;
 }
 
 /* --- What a command touches
@@ -149,15 +221,16 @@ static int fetch_to_host(struct sp_supply *supply, struct sp_coherence *coherenc
 /* --- Acquiring
  * ------------------------------------------------------------------------------------ */
 
-/* What an acquire may have to wait for: copies under way, and commands that overwrite. With the
+/* What an acquire may have to wait for: copies under way, and commands that change it. With the
  * region's lock held. */
 static size_t count_waits(const struct sp_region *region)
 {
     size_t count = 0;
     for (const struct sp_copy *copy = region->copies; copy; copy = copy->next)
         count++;
-    for (const struct sp_range_use *range = region->overwriting; range;
-         range = range->next_overwriting)
+    for (const struct sp_copy *copy = region->promises; copy; copy = copy->next)
+        count++;
+    for (const struct sp_range_use *range = region->changes; range; range = range->next_change)
         count++;
     return count;
 }
@@ -221,12 +294,12 @@ static enum overwriting find_overwriting(struct sp_supply *supply, struct sp_coh
                                          const struct sp_range_use *range)
 {
     enum overwriting found = NOT_OVERWRITTEN;
-    for (struct sp_range_use *other = range->region->overwriting; other;
-         other = other->next_overwriting) {
-        if (!overlap(other->first, other->end, range))
+    for (struct sp_range_use *other = range->region->changes; other; other = other->next_change) {
+        if (other->access != SP_ACCESS_DISCARD || !overlap(other->first, other->end, range))
             continue;
         bool is_whole = other->first <= range->first && range->end <= other->end;
-        if (is_whole && other->agent == coherence->agent && !coherence->is_strict) {
+        if (is_whole && other->agent == coherence->agent && !coherence->is_strict &&
+            other->owner->life == coherence->life) {
             if (found == NOT_OVERWRITTEN)
                 found = SUPPLIED_IN_ORDER;
         } else {
@@ -237,12 +310,100 @@ static enum overwriting find_overwriting(struct sp_supply *supply, struct sp_coh
     return found;
 }
 
-static void list_as_overwriting(struct sp_coherence *coherence, struct sp_range_use *range)
+static void list_change(struct sp_coherence *coherence, struct sp_range_use *range)
 {
     range->agent = coherence->agent;
-    range->is_overwriting = true;
-    range->next_overwriting = range->region->overwriting;
-    range->region->overwriting = range;
+    range->owner = coherence;
+    range->is_listed = true;
+    range->is_noted = false;
+    range->listed_at = atomic_fetch_add_explicit(&ahead.listed, 1, memory_order_relaxed);
+    range->next_change = range->region->changes;
+    range->region->changes = range;
+}
+
+/* Whether the change is one of those that a command which began ahead may come after: not known to
+ * the directory, and listed before it began. */
+static bool is_in_front(const struct sp_range_use *other, const struct sp_coherence *coherence,
+                        const struct sp_range_use *range)
+{
+    return other->owner != coherence && !other->is_noted &&
+           other->listed_at < coherence->began_at && overlap(other->first, other->end, range);
+}
+
+static bool is_followed(const struct sp_coherence *coherence, const struct sp_coherence *owner)
+{
+    for (unsigned i = 0; i < coherence->num_followed; i++)
+        if (owner->fence && coherence->fences[i] == owner->fence)
+            return true;
+    return false;
+}
+
+/* The change that has the last word on a range for a command which began ahead: of those that it
+ * follows itself the newest, else the newest of all. NULL: there is none. *is_last: none is newer.
+ * *must_wait: it cannot be taken from there alone. */
+static struct sp_range_use *find_supplier(const struct sp_coherence *coherence,
+                                          const struct sp_range_use *range, bool *is_last,
+                                          bool *must_wait)
+{
+    struct sp_range_use *newest = NULL, *chosen = NULL;
+    struct sp_range_use *other = range->region->changes;
+    for (; other && !chosen; other = other->next_change) {
+        if (!is_in_front(other, coherence, range))
+            continue;
+        if (!newest)
+            newest = other;
+        if (is_followed(coherence, other->owner))
+            chosen = other;
+    }
+    if (!chosen)
+        chosen = newest;
+    if (!chosen)
+        return NULL;
+    *is_last = chosen == newest;
+    *must_wait = chosen->is_pooled || chosen->agent == SP_AGENT_HOST ||
+                 chosen->first > range->first || chosen->end < range->end ||
+                 !atomic_load_explicit(&chosen->owner->is_handed, memory_order_relaxed) ||
+                 !sp_coherence_is_of_now(chosen->owner) ||
+                 (chosen->agent == range->memory && chosen->owner->life != coherence->life);
+    for (other = range->region->changes; other != chosen; other = other->next_change)
+        if (is_in_front(other, coherence, range) && other->agent != chosen->agent)
+            *must_wait = true;
+    return chosen;
+}
+
+/* For a command that began ahead: what is still being changed is there in its device's order, is
+ * promised, or is waited for. */
+static enum overwriting find_changes(struct sp_supply *supply, struct sp_coherence *coherence,
+                                     struct sp_range_use *range)
+{
+    bool is_last = false, must_wait = false;
+    struct sp_range_use *supplier = find_supplier(coherence, range, &is_last, &must_wait);
+    if (!supplier)
+        return NOT_OVERWRITTEN;
+    if (!must_wait && (supplier->agent == range->memory ||
+                       sp_copy_promise(supply, coherence, range, supplier, is_last)))
+        return SUPPLIED_IN_ORDER;
+    for (struct sp_range_use *other = range->region->changes; other; other = other->next_change)
+        if (is_in_front(other, coherence, range))
+            sp_supply_wait(supply, &other->waiters, coherence);
+    return MUST_WAIT;
+}
+
+/* Waits for promises that were dropped, until it is known whether they came all the same and
+ * damaged what somebody has; or for those that will bring something to the memory of the range, and
+ * are not to be overtaken by an older copy. */
+static bool wait_for_promises(struct sp_supply *supply, struct sp_coherence *coherence,
+                              const struct sp_range_use *range, bool only_dropped)
+{
+    bool is_blocked = false;
+    for (struct sp_copy *copy = range->region->promises; copy; copy = copy->next)
+        if (!copy->is_finished &&
+            (only_dropped ? copy->state == SP_COPY_DROPPED : copy->destination == range->memory) &&
+            sp_copy_overlaps(copy, range->first, range->end)) {
+            is_blocked = true;
+            sp_supply_wait(supply, &copy->waiters, coherence);
+        }
+    return is_blocked;
 }
 
 /* Acquires one range, or finds that something under way must end first. With the region's lock
@@ -271,16 +432,22 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
     if (is_needed && range->memory == SP_AGENT_HOST && region->span->pool &&
         range->end - range->first > host_bytes)
         return -ENOSPC;
-    size_t most =
-        is_needed ? sp_directory_runs_in(&region->directory, range->first, range->end) : 0;
+    bool is_ahead = coherence->num_followed && !is_at_home;
+    size_t most = is_needed  ? sp_directory_runs_in(&region->directory, range->first, range->end)
+                  : is_ahead ? 1
+                             : 0;
     int error = sp_supply_fill(&supply, most, sp_copies_for(most) + count_waits(region));
     if (!error)
-        *is_blocked = wait_for_copies(&supply, coherence, range, false);
-    if (!error && is_needed && !*is_blocked) {
-        enum overwriting found = find_overwriting(&supply, coherence, range);
+        *is_blocked = wait_for_copies(&supply, coherence, range, false) ||
+                      (region->promises && wait_for_promises(&supply, coherence, range, true));
+    if (!error && !*is_blocked && (is_ahead ? range->access != SP_ACCESS_DISCARD : is_needed)) {
+        enum overwriting found = is_ahead ? find_changes(&supply, coherence, range)
+                                          : find_overwriting(&supply, coherence, range);
         *is_blocked = found == MUST_WAIT;
-        is_needed = found == NOT_OVERWRITTEN;
+        is_needed &= found == NOT_OVERWRITTEN;
     }
+    if (!error && !*is_blocked && is_needed && region->promises)
+        *is_blocked = wait_for_promises(&supply, coherence, range, false);
     uint64_t first = range->first, end = range->end;
     if (!error && !*is_blocked && is_needed && region->copies &&
         sp_directory_out_of_reach(&region->directory, &first, &end, range->memory, distance, range))
@@ -297,13 +464,15 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
             note_order(coherence, range);
         if (sp_trace_is_on)
             trace_acquire(coherence, range, &transfers);
-        range->has_moved = transfers.count > 0;
+        range->has_moved = transfers.count > 0 || range->promise;
         sp_copies_start(&supply, region, &transfers, coherence->is_migration ? "migration" : "use",
                         coherence);
         if (transfers.count && coherence->agent != SP_AGENT_HOST)
             coherence->after |= SP_BESIDE_ARRIVALS;
-        if (range->access == SP_ACCESS_DISCARD && !is_at_home)
-            list_as_overwriting(coherence, range);
+        if (!is_at_home && (range->access == SP_ACCESS_DISCARD ||
+                            (range->access != SP_ACCESS_READ && coherence->agent != SP_AGENT_HOST &&
+                             sp_coherence_is_ahead_on())))
+            list_change(coherence, range);
     }
     sp_supply_finish(&supply);
     sp_transfers_finish(&transfers);
@@ -433,6 +602,7 @@ void sp_coherence_begin(struct sp_coherence *coherence, struct sp_arena *arena, 
 {
     coherence->agent = agent;
     coherence->next = 0;
+    coherence->began_at = atomic_load_explicit(&ahead.listed, memory_order_relaxed);
     if (coherence->count)
         qsort(coherence->ranges, coherence->count, sizeof *coherence->ranges, compare_ranges);
     int error = place_ranges(coherence);
@@ -469,7 +639,7 @@ static void prefetch_locked(const struct sp_coherence *coherence, const struct s
         return;
     /* Whoever is going to change it, or is changing it, makes a copy of now worthless. */
     unsigned writers = atomic_load_explicit(&region->writers, memory_order_relaxed);
-    bool is_settled = !region->maps && !region->is_map_unknown && !region->overwriting &&
+    bool is_settled = !region->maps && !region->is_map_unknown && !region->changes &&
                       (!writers || writers == sp_coherence_writers(coherence, region));
     for (const struct sp_copy *copy = region->copies; copy && is_settled; copy = copy->next)
         is_settled = !sp_copy_overlaps(copy, range->first, range->end);
@@ -531,7 +701,7 @@ static bool is_there(const struct sp_coherence *coherence, const struct sp_range
 }
 
 /* What was to be changed is changed. False: it is gone. */
-static bool note_change(const struct sp_coherence *coherence, const struct sp_range_use *range)
+static bool note_change(const struct sp_coherence *coherence, struct sp_range_use *range)
 {
     struct sp_region *region = range->region;
     if (region->path != SP_PATH_PRIVATE)
@@ -542,12 +712,17 @@ static bool note_change(const struct sp_coherence *coherence, const struct sp_ra
         sp_region_note_written(region, range->first, range->end, SP_AGENT_HOST);
     else if (is)
         sp_watched_maps_note_written(region, range->first, range->end, range->memory);
+    if (is && range->is_listed) {
+        range->is_noted = true;
+        if (region->promises)
+            sp_promises_settle(region, range, true);
+    }
     pthread_mutex_unlock(&region->lock);
     return is;
 }
 
 /* The host will change it until it unmaps. */
-static void note_map(const struct sp_coherence *coherence, const struct sp_range_use *range)
+static void note_map(const struct sp_coherence *coherence, struct sp_range_use *range)
 {
     /* What is overwritten as a whole is not worth watching, nor what all agents see as it is
      * written. */
@@ -579,7 +754,7 @@ int sp_coherence_outcome(struct sp_coherence *coherence, int error)
     bool is_whole = true;
     coherence->has_run = !error;
     for (unsigned i = 0; !error && i < coherence->count; i++) {
-        const struct sp_range_use *range = &coherence->ranges[i];
+        struct sp_range_use *range = &coherence->ranges[i];
         if (range->access != SP_ACCESS_READ)
             is_whole &= sp_check_is_on ? is_there(coherence, range) : note_change(coherence, range);
     }
@@ -587,7 +762,7 @@ int sp_coherence_outcome(struct sp_coherence *coherence, int error)
 }
 
 /* At the end of a command that was to change the range. */
-static void end_change(const struct sp_coherence *coherence, const struct sp_range_use *range,
+static void end_change(const struct sp_coherence *coherence, struct sp_range_use *range,
                        bool is_done)
 {
     if (coherence->is_map && is_done)
@@ -598,16 +773,25 @@ static void end_change(const struct sp_coherence *coherence, const struct sp_ran
         note_damage(coherence, range);
 }
 
-/* Takes a range off the list of what is overwritten; those who wait for it go on. */
-static void end_overwriting(struct sp_range_use *range)
+/* Takes a range off the list of what is being changed; those who wait for it go on. Its promise is
+ * not needed any more: 0, or that copy's error. */
+static int unlist(struct sp_range_use *range)
 {
     struct sp_region *region = range->region;
+    struct sp_waiter *waiter = NULL;
     pthread_mutex_lock(&region->lock);
-    struct sp_range_use **link = &region->overwriting;
-    while (*link != range)
-        link = &(*link)->next_overwriting;
-    *link = range->next_overwriting;
-    struct sp_waiter *waiter = range->waiters;
+    int error = sp_promise_end(range);
+    if (range->is_listed) {
+        if (!range->is_noted && region->promises)
+            sp_promises_settle(region, range, false);
+        struct sp_range_use **link = &region->changes;
+        while (*link != range)
+            link = &(*link)->next_change;
+        *link = range->next_change;
+        range->is_listed = false;
+        waiter = range->waiters;
+        range->waiters = NULL;
+    }
     pthread_mutex_unlock(&region->lock);
     while (waiter) {
         struct sp_waiter *next = waiter->next;
@@ -615,10 +799,30 @@ static void end_overwriting(struct sp_range_use *range)
         free(waiter);
         waiter = next;
     }
+    return error;
+}
+
+int sp_coherence_restart(struct sp_coherence *coherence)
+{
+    int error = 0;
+    for (unsigned i = 0; i < coherence->count; i++) {
+        struct sp_range_use *range = &coherence->ranges[i];
+        if (!range->is_listed && !range->promise)
+            continue;
+        int failed = unlist(range);
+        error = error ? error : failed;
+    }
+    sp_bindings_unpin(coherence);
+    sp_coherence_unfollow(coherence);
+    coherence->fence = 0;
+    coherence->after = 0;
+    atomic_store_explicit(&coherence->is_handed, false, memory_order_relaxed);
+    return error;
 }
 
 void sp_coherence_end(struct sp_coherence *coherence, bool is_done)
 {
+    sp_coherence_unfollow(coherence);
     if (!coherence->ranges)
         return;
     for (unsigned i = 0; i < coherence->count; i++) {
@@ -628,8 +832,8 @@ void sp_coherence_end(struct sp_coherence *coherence, bool is_done)
             end_change(coherence, range, is_done);
         if (may_write)
             atomic_fetch_sub_explicit(&range->region->writers, 1, memory_order_relaxed);
-        if (range->is_overwriting)
-            end_overwriting(range);
+        if (range->is_listed || range->promise)
+            unlist(range);
     }
     sp_bindings_unpin(coherence);
     for (unsigned i = 0; i < coherence->count; i++)

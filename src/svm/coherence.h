@@ -20,6 +20,8 @@
 #include "svm/room_line.h"
 
 struct sp_binding;
+struct sp_coherence;
+struct sp_copy;
 struct sp_span;
 struct sp_waiter;
 
@@ -43,12 +45,20 @@ struct sp_range_use {
     uint32_t memory_life; /* is_pooled: of `memory`, in which it is bound there */
     /* is_pooled, and `memory` is another agent: of the part there; as `binding` */
     struct sp_binding *home;
-    /* Access DISCARD, while the command is under way: in the region's list, under its lock. */
-    bool is_overwriting;
+    /* While the command is under way and is going to change it: in the region's list, under its
+     * lock. */
+    bool is_listed;
+    bool is_noted; /* the directory knows of the change */
     uint32_t agent;
-    struct sp_range_use *next_overwriting;
+    uint64_t listed_at;         /* counts all that are listed */
+    struct sp_coherence *owner; /* the command's */
+    struct sp_range_use *next_change;
     struct sp_waiter *waiters; /* commands that need what it writes */
+    struct sp_copy *promise;   /* what brings it, where that was promised; with a reference */
 };
+
+/* Commands that one can follow without that they have ended. */
+#define SP_MAX_FOLLOWED 4u
 
 /* What one command uses, and how far its start has come. Zeroed at first. */
 struct sp_coherence {
@@ -70,6 +80,16 @@ struct sp_coherence {
     uint32_t life;   /* of the agent's device: the one that its ranges are bound in */
     uint32_t after;  /* SP_BESIDE_: copies that the agent itself makes, and that the command has to
                         come after */
+    /* Set by the caller before it begins, where it may: */
+    sp_fence fence; /* of the command's work, which the caller keeps until the end; or 0 */
+    /* Begun while commands that it comes after are still under way (docs/ahead.md): what its work
+     * waits for. The first num_followed are those commands' ends, the rest are copies. With a
+     * reference each. */
+    sp_fence fences[SP_MAX_AFTER];
+    unsigned num_fences, num_followed;
+    uint64_t began_at;     /* what is listed later is nothing that it comes after */
+    atomic_bool is_handed; /* to its device, or is about to be. Relaxed: who comes after it was
+                              told of that */
     /* Called exactly once after begin, when all is current or `error` says why not. No lock is
      * held. */
     void (*ready)(struct sp_coherence *coherence);
@@ -84,6 +104,31 @@ int sp_coherence_touch(struct sp_coherence *coherence, struct sp_arena *arena, c
  * then calls ready: at once, or later on a thread of a device. For an agent that is a device,
  * copies that it makes itself may still be under way: its works come after them. */
 void sp_coherence_begin(struct sp_coherence *coherence, struct sp_arena *arena, uint32_t agent);
+
+/* Whether commands can begin while others on other devices are under way that they come after:
+ * there are two devices that know fences, and nobody switched it off (SAMEPAGE_AHEAD=0). */
+bool sp_coherence_is_ahead_on(void);
+
+/* Before begin: whether this command can. */
+bool sp_coherence_may_be_ahead(const struct sp_coherence *coherence);
+
+/* From ready on: whether the device of the command is in the life in which it was begun. */
+bool sp_coherence_is_of_now(const struct sp_coherence *coherence);
+
+/* Before begin: the command comes after one whose work has this fence, and which was submitted; a
+ * reference is taken over. SP_MAX_FOLLOWED at most. sp_coherence_unfollow undoes all of these. */
+void sp_coherence_follow(struct sp_coherence *coherence, sp_fence fence);
+void sp_coherence_unfollow(struct sp_coherence *coherence);
+
+/* A fence for the work of a command on that agent, or 0; one reference more, or less. */
+sp_fence sp_coherence_take_fence(uint32_t agent);
+void sp_coherence_keep_fence(sp_fence fence);
+void sp_coherence_drop_fence(sp_fence fence);
+
+/* The work of a command that had begun ahead was not done, and all that it comes after has ended:
+ * it is as before begin, which may be called again. A negative errno where it cannot be done again,
+ * because what it reads could not be copied. */
+int sp_coherence_restart(struct sp_coherence *coherence);
 
 /* Begins to move what the command will read to `agent`, which is a device, ahead of its start:
  * where there is room, and nobody is going to change it. Before sp_coherence_begin, which then

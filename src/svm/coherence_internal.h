@@ -22,6 +22,9 @@ struct sp_waiter {
     struct sp_coherence *coherence;
 };
 
+/* A device is there. Before its first use. */
+void sp_coherence_note_agent(const struct sp_device *device);
+
 /* How many of the command's own ranges are going to change the region. */
 unsigned sp_coherence_writers(const struct sp_coherence *coherence, const struct sp_region *region);
 
@@ -44,10 +47,17 @@ struct sp_pieces {
     struct sp_piece list[];
 };
 
+enum sp_copy_state {
+    SP_COPY_KNOWN,    /* the directory says that it was made */
+    SP_COPY_PROMISED, /* it waits for a command that is to change what it copies; the directory
+                         knows nothing of either */
+    SP_COPY_DROPPED,  /* that command failed */
+};
+
 /* A copy under way; it holds a use of its region. Of [first, end) it copies all, or the pieces of
  * its work. */
 struct sp_copy {
-    struct sp_copy *next;  /* of the region */
+    struct sp_copy *next;  /* of the region: its copies, or its promises where it is not KNOWN */
     struct sp_copy **link; /* what points to this one */
     struct sp_work work;
     struct sp_region *region;
@@ -57,6 +67,11 @@ struct sp_copy {
     const char *reason; /* "use", "prefetch", "eviction", "path" or "way through the host" */
     struct sp_waiter *waiters;
     struct sp_pieces *pieces; /* NULL: it copies all */
+    enum sp_copy_state state;
+    struct sp_range_use *promiser; /* PROMISED: the range whose change it waits for */
+    unsigned references; /* promises: of the region's list, and of ranges (sp_range_use.promise) */
+    bool is_finished;
+    int error; /* is_finished */
 };
 
 /* Copies and waiters that an acquire may need, taken before the directory changes so that nothing
@@ -98,6 +113,22 @@ bool sp_copy_concerns(const struct sp_copy *copy, uint32_t agent, enum sp_access
 void sp_copies_start(struct sp_supply *supply, struct sp_region *region,
                      const struct sp_transfers *transfers, const char *reason,
                      struct sp_coherence *coherence);
+
+/* Promises a range that `supplier`, which covers it, is going to have changed: starts a copy of it
+ * from there that waits for all that `coherence` follows, and for the supplier's command; or takes
+ * one that another command has started, where `may_share`. With the region's lock held, and a copy
+ * in the supply. False: it cannot be promised now. */
+bool sp_copy_promise(struct sp_supply *supply, struct sp_coherence *coherence,
+                     struct sp_range_use *range, struct sp_range_use *supplier, bool may_share);
+
+/* The directory knows now of what the supplier's command changed (is_good), or that will not be
+ * changed: what it promised is given, or dropped. With the region's lock held. */
+void sp_promises_settle(struct sp_region *region, const struct sp_range_use *supplier,
+                        bool is_good);
+
+/* The range needs its promise no more: 0, or the error of that copy, but -ECANCELED. With the
+ * region's lock held. */
+int sp_promise_end(struct sp_range_use *range);
 
 /* The copies from an agent that died will not bring anything. Calls `lost` for ranges that nobody
  * has now. With the region's lock held. */

@@ -5,6 +5,12 @@
  * directory's states may run ahead of the data (docs/directory.md). A copy is made by the device
  * that receives it, or, towards the host, by the one that sends it. One that failed is forgotten in
  * the directory before anybody who waits for it goes on.
+ *
+ * A promise (docs/ahead.md) is a copy of what a command under way is still to change. It is in a
+ * list of its own, and the directory knows nothing of it until that command has ended well: then
+ * the directory says that it was made, and it is a copy as any other, done or under way. Where that
+ * command failed, the copy was not made, and what was there before is still good; unless it was
+ * made all the same, which its own end tells.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -128,6 +134,16 @@ static void forget_arrival(const struct sp_copy *copy)
             continue;
 }
 
+/* A dropped promise that may have been made all the same: then it was made of a good change, which
+ * died with its device before anybody heard of it. It counts for nothing where others have what was
+ * there before. With the region's lock held; it must not be given up. */
+static void distrust_arrival(const struct sp_copy *copy)
+{
+    while (
+        sp_directory_distrust(&copy->region->directory, copy->first, copy->end, copy->destination))
+        continue;
+}
+
 static void trace_copy(const struct sp_copy *copy, int error)
 {
     uint64_t first, end, bytes = 0;
@@ -140,27 +156,62 @@ static void trace_copy(const struct sp_copy *copy, int error)
                   (void *)copy->region->start);
 }
 
+static void link_copy(struct sp_copy **list, struct sp_copy *copy)
+{
+    copy->next = *list;
+    copy->link = list;
+    if (copy->next)
+        copy->next->link = &copy->next;
+    *list = copy;
+}
+
+static void unlink_copy(struct sp_copy *copy)
+{
+    *copy->link = copy->next;
+    if (copy->next)
+        copy->next->link = copy->link;
+}
+
+/* With the region's lock held. */
+static void drop_copy(struct sp_copy *copy)
+{
+    if (--copy->references)
+        return;
+    if (copy->work.fence)
+        sp_coherence_drop_fence(copy->work.fence);
+    drop_pieces(copy->pieces);
+    free(copy);
+}
+
 static void copy_finished(struct sp_work *work, int error)
 {
     struct sp_copy *copy = (struct sp_copy *)((char *)work - offsetof(struct sp_copy, work));
     struct sp_region *region = copy->region;
+    uint32_t source = copy->source;
 
     if (sp_trace_is_on)
         trace_copy(copy, error);
     pthread_mutex_lock(&region->lock);
-    *copy->link = copy->next;
-    if (copy->next)
-        copy->next->link = copy->link;
-    if (error)
-        forget_arrival(copy);
-    else if (copy->destination == SP_AGENT_HOST)
+    copy->is_finished = true;
+    copy->error = error;
+    struct sp_waiter *waiter = copy->waiters;
+    copy->waiters = NULL;
+    if (copy->state == SP_COPY_KNOWN && !error && copy->destination == SP_AGENT_HOST)
         sp_stretch_add(&region->arrived, copy->first, copy->end);
+    if (copy->state == SP_COPY_KNOWN && error)
+        forget_arrival(copy);
+    if (copy->state == SP_COPY_DROPPED && error != -ECANCELED)
+        distrust_arrival(copy);
+    if (copy->state != SP_COPY_PROMISED) {
+        unlink_copy(copy);
+        drop_copy(copy);
+    }
     pthread_mutex_unlock(&region->lock);
     /* Before the waiters go on: the last of them may end the arena, which waits for its regions'
      * uses. */
     sp_arena_end_use(region);
 
-    for (struct sp_waiter *waiter = copy->waiters, *next; waiter; waiter = next) {
+    for (struct sp_waiter *next; waiter; waiter = next) {
         next = waiter->next;
         if (error)
             sp_coherence_note_error(waiter->coherence, error);
@@ -168,10 +219,8 @@ static void copy_finished(struct sp_work *work, int error)
         free(waiter);
     }
     /* It may have stood in the way of an eviction. */
-    if (copy->source != SP_AGENT_HOST)
+    if (source != SP_AGENT_HOST)
         sp_bindings_retry();
-    drop_pieces(copy->pieces);
-    free(copy);
 }
 
 bool sp_copy_must_end_before(const struct sp_copy *copy, const struct sp_coherence *coherence)
@@ -214,9 +263,9 @@ static uint32_t beside_for(const struct sp_region *region, uint64_t first, uint6
     return beside;
 }
 
-/* Starts one copy. */
-static void start_copy(struct sp_supply *supply, struct sp_region *region,
-                       const struct sp_copy *like, struct sp_coherence *coherence)
+/* Makes one copy, in the region's list. */
+static struct sp_copy *make_copy(struct sp_supply *supply, struct sp_region *region,
+                                 const struct sp_copy *like, struct sp_coherence *coherence)
 {
     struct sp_copy *copy = supply->copies;
     supply->copies = copy->next;
@@ -236,18 +285,26 @@ static void start_copy(struct sp_supply *supply, struct sp_region *region,
     copy->work.range.bytes = copy->end - copy->first;
     copy->work.range.source = copy->source;
     copy->work.range.destination = copy->destination;
+    if (copy->source != SP_AGENT_HOST)
+        copy->work.range.source_life = sp_agent_life(copy->source);
     copy->work.range.pieces = like->work.range.pieces;
     copy->work.range.num_pieces = like->work.range.num_pieces;
     copy->work.finished = copy_finished;
     copy->work.beside = like->work.beside;
     copy->work.life = life_for(coherence, copy->executor);
-    copy->next = region->copies;
-    copy->link = &region->copies;
-    if (copy->next)
-        copy->next->link = &copy->next;
-    region->copies = copy;
+    copy->references = 1;
+    copy->state = like->state;
+    link_copy(copy->state == SP_COPY_KNOWN ? &region->copies : &region->promises, copy);
     /* Relaxed: the caller holds a use, or the arena's lock. */
     atomic_fetch_add_explicit(&region->uses, 1, memory_order_relaxed);
+    return copy;
+}
+
+/* Starts one copy. */
+static void start_copy(struct sp_supply *supply, struct sp_region *region,
+                       const struct sp_copy *like, struct sp_coherence *coherence)
+{
+    struct sp_copy *copy = make_copy(supply, region, like, coherence);
     if (coherence && sp_copy_must_end_before(copy, coherence))
         sp_supply_wait(supply, &copy->waiters, coherence);
     sp_agent_submit(copy->executor, &copy->work);
@@ -310,6 +367,126 @@ void sp_copies_start(struct sp_supply *supply, struct sp_region *region,
     }
 }
 
+/* --- Promises
+ * --------------------------------------------------------------------------------------- */
+
+/* One that was made for another command, and brings all of the range. */
+static struct sp_copy *find_promise(const struct sp_coherence *coherence,
+                                    const struct sp_range_use *range,
+                                    const struct sp_range_use *supplier)
+{
+    struct sp_copy *copy = range->region->promises;
+    while (copy && (copy->promiser != supplier || copy->destination != range->memory ||
+                    copy->work.life != coherence->life || copy->first > range->first ||
+                    copy->end < range->end || (copy->is_finished && copy->error)))
+        copy = copy->next;
+    return copy;
+}
+
+static bool has_fence(const struct sp_work *work, sp_fence fence)
+{
+    for (uint32_t i = 0; i < work->num_after; i++)
+        if (work->after[i] == fence)
+            return true;
+    return false;
+}
+
+bool sp_copy_promise(struct sp_supply *supply, struct sp_coherence *coherence,
+                     struct sp_range_use *range, struct sp_range_use *supplier, bool may_share)
+{
+    struct sp_region *region = range->region;
+    struct sp_device *device = sp_agent_device(range->memory);
+    if (coherence->num_fences == SP_MAX_AFTER || !supplier->owner->fence || !device ||
+        (device->ops->distance &&
+         device->ops->distance(device, supplier->agent) == SP_OUT_OF_REACH))
+        return false;
+    struct sp_copy *copy = may_share ? find_promise(coherence, range, supplier) : NULL;
+    if (!copy) {
+        sp_fence fence = sp_coherence_take_fence(range->memory);
+        if (!fence)
+            return false;
+        struct sp_copy like = {.first = range->first,
+                               .end = range->end,
+                               .source = supplier->agent,
+                               .destination = range->memory,
+                               .reason = "promise",
+                               .state = SP_COPY_PROMISED};
+        /* The device's works that use it are among what it waits for. */
+        like.work.beside =
+            beside_for(region, range->first, range->end, coherence) | SP_BESIDE_WORKS;
+        copy = make_copy(supply, region, &like, coherence);
+        copy->promiser = supplier;
+        copy->work.fence = fence;
+        copy->work.num_after = coherence->num_followed;
+        for (unsigned i = 0; i < coherence->num_followed; i++)
+            copy->work.after[i] = coherence->fences[i];
+        if (!has_fence(&copy->work, supplier->owner->fence))
+            copy->work.after[copy->work.num_after++] = supplier->owner->fence;
+        sp_agent_submit(copy->executor, &copy->work);
+    }
+    copy->references++;
+    range->promise = copy;
+    sp_coherence_keep_fence(copy->work.fence);
+    coherence->fences[coherence->num_fences++] = copy->work.fence;
+    return true;
+}
+
+static uint32_t prefer_source(void *data, uint32_t source, uint32_t destination)
+{
+    (void)destination;
+    return source != *(uint32_t *)data;
+}
+
+/* Says in the directory that it was made. Needs memory; it must not be given up. */
+static void note_promise(struct sp_copy *copy)
+{
+    struct sp_transfers transfers = {0};
+    while (sp_directory_acquire(&copy->region->directory, copy->first, copy->end, copy->destination,
+                                SP_ACCESS_READ, prefer_source, &copy->source, &transfers))
+        continue;
+    sp_transfers_finish(&transfers);
+}
+
+void sp_promises_settle(struct sp_region *region, const struct sp_range_use *supplier, bool is_good)
+{
+    for (struct sp_copy *copy = region->promises, *next; copy; copy = next) {
+        next = copy->next;
+        if (copy->promiser != supplier)
+            continue;
+        /* In another life of the device it brings nothing; and what a map of the host covers was
+         * not changed for all. */
+        bool is_kept =
+            is_good && !(copy->is_finished && copy->error) &&
+            copy->work.life == sp_agent_life(copy->destination) &&
+            sp_directory_is_current(&region->directory, copy->first, copy->end, copy->source);
+        copy->promiser = NULL;
+        copy->state = is_kept ? SP_COPY_KNOWN : SP_COPY_DROPPED;
+        if (is_kept)
+            note_promise(copy);
+        if (!copy->is_finished && !is_kept)
+            continue; /* its end sees to it */
+        unlink_copy(copy);
+        if (!copy->is_finished) {
+            link_copy(&region->copies, copy);
+            continue;
+        }
+        if (!is_kept && copy->error != -ECANCELED)
+            distrust_arrival(copy);
+        drop_copy(copy);
+    }
+}
+
+int sp_promise_end(struct sp_range_use *range)
+{
+    struct sp_copy *copy = range->promise;
+    if (!copy)
+        return 0;
+    int error = copy->is_finished && copy->error != -ECANCELED ? copy->error : 0;
+    range->promise = NULL;
+    drop_copy(copy);
+    return error;
+}
+
 void sp_copies_cancel(struct sp_region *region, uint32_t agent,
                       void (*lost)(void *data, uint64_t first, uint64_t end), void *data)
 {
@@ -354,8 +531,7 @@ static bool would_bring_under(const struct sp_copy *copy, uint32_t agent, uint64
 static bool is_in_the_way(const struct sp_region *region, uint32_t agent, uint64_t first,
                           uint64_t end)
 {
-    for (const struct sp_range_use *range = region->overwriting; range;
-         range = range->next_overwriting)
+    for (const struct sp_range_use *range = region->changes; range; range = range->next_change)
         if (range->agent == SP_AGENT_HOST &&
             would_bring(region, agent, first, end, range->first, range->end))
             return true;

@@ -63,6 +63,7 @@ static void device_lost(struct sp_device *device, const char *reason)
 
 void sp_coherence_add_agent(struct sp_device *device)
 {
+    sp_coherence_note_agent(device);
     sp_bindings_add_agent(device, device_lost);
     sp_trace_name_track(SP_TRACE_AGENT(device->agent), "agent %u: %s", device->agent,
                         device->info.name);

@@ -42,9 +42,12 @@ struct sp_region {
     atomic_uint writers; /* commands that are going to change it and have not ended */
     /* Under the region's lock. */
     pthread_mutex_t lock;
-    struct sp_directory directory;    /* private path only */
-    struct sp_copy *copies;           /* under way */
-    struct sp_range_use *overwriting; /* ranges that commands under way overwrite without reading */
+    struct sp_directory directory; /* private path only */
+    struct sp_copy *copies;        /* under way */
+    struct sp_copy *promises;     /* of what is still being changed, and that changes nothing in the
+                                     directory yet (copies.c) */
+    struct sp_range_use *changes; /* ranges that commands under way overwrite, or on a device with
+                                     memory of its own change; the newest first */
     /* Ended maps of which nobody has asked yet what was written */
     struct sp_watched_map *unsettled;
     struct sp_watched_map *kept; /* one that was asked, and whose range is still watched; or NULL */

@@ -5,6 +5,7 @@ set(SP_API_TESTS_DEVICES
   device_paths
   device_prints
   device_streams
+  devices_ahead
   devices_random
   devices_share
   map_parts

@@ -7,13 +7,14 @@
  * post.c         messages to the process, which never wait for it
  * peers.c        who is told of whose memory
  * submit.c       works to records of the command ring
+ * fences.c       the ends of works that other works wait for on their devices
  * completion.c   records of the completion ring to finished works; waiting
  * code.c         loaded code, which outlives the process that it is loaded in
  * unit.c         atomic operations that the device asks for
  *
  * Locks, in order: `claim`, `lock`; and, alone with none of these held, peers.c's lock, then
- * `socket_lock`, and unit.c's lock; `lock` may be taken inside of that of peers. None is held while
- * the runtime is called.
+ * `socket_lock`, and unit.c's lock; those of fences.c, inside of any; `lock` may be taken inside of
+ * that of peers. None is held while the runtime is called.
  */
 #ifndef SP_DEVICE_CLIENT_CLIENT_H
 #define SP_DEVICE_CLIENT_CLIENT_H
@@ -21,6 +22,7 @@
 #include <pthread.h>
 
 #include "device/driver.h"
+#include "device/fence.h"
 #include "device/process/protocol.h"
 #include "device/selection.h"
 #include "svm/atomic_part.h"
@@ -235,6 +237,30 @@ static inline struct sp_work *work_list_take(struct work_list *list)
     }
     return work;
 }
+
+/* fences.c */
+
+/* Makes the board, once. 0 or a negative errno. */
+int sp_client_fences_init(void);
+
+/* Of the board. */
+int sp_client_fences_file(void);
+
+/* The device's line of the board; NULL where there is no board. */
+struct sp_fence_line *sp_client_fence_line(const struct client_device *device);
+
+sp_fence sp_client_take_fence(struct sp_device *device);
+void sp_client_keep_fence(sp_fence fence);
+void sp_client_drop_fence(sp_fence fence);
+
+/* A work is submitted: it keeps its fences, until it is finished, when its own is reached. */
+void sp_client_fences_submit(const struct sp_work *work);
+void sp_client_fences_finish(struct client_device *device, const struct sp_work *work);
+
+/* Whether nothing holds the work back any more. */
+bool sp_client_fences_are_reached(const struct sp_work *work);
+
+void sp_client_fences_after_fork(void);
 
 /* completion.c */
 

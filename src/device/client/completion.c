@@ -65,6 +65,7 @@ static void start_locked(struct client_device *device, struct sp_work *work)
 void sp_client_finish_locked(struct client_device *device, struct sp_work *work, int error)
 {
     atomic_store_explicit(&work->driver.error, error, memory_order_relaxed);
+    sp_client_fences_finish(device, work);
     list_done(device, work, WORK_FINISH_DUE);
 }
 

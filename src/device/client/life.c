@@ -205,6 +205,7 @@ static int say_hello(struct client_device *device, int rings_file, uint64_t dead
 {
     struct sp_device_message message = {
         .kind = SP_MESSAGE_HELLO,
+        .slot = device->index,
         .memory_bytes = device->device.info.is_gpu ? 0 /* it knows */
                                                    : device->device.info.global_memory_bytes,
         .threads = device->selected.threads,
@@ -224,6 +225,7 @@ static int say_hello(struct client_device *device, int rings_file, uint64_t dead
     int files[SP_HELLO_FILES] = {[SP_HELLO_RINGS] = rings_file,
                                  [SP_HELLO_WINDOW] = window_file,
                                  [SP_HELLO_COMPLETIONS] = device->wake,
+                                 [SP_HELLO_FENCES] = sp_client_fences_file(),
                                  [SP_HELLO_APPLICATION] = application};
     int error = sp_client_send(device, &message, files, SP_HELLO_FILES);
     if (application >= 0)
@@ -305,6 +307,8 @@ static int start_process(struct client_device *device)
     if (rings_file < 0)
         return rings_file;
     atomic_store_explicit(&rings->application_sleeps, 1, memory_order_relaxed);
+    /* Relaxed: the process that left it is gone, and who woke that knows nothing of the next. */
+    atomic_store_explicit(&sp_client_fence_line(device)->process_sleeps, 0, memory_order_relaxed);
     set_rings(device, rings);
     int error = spawn_process(device);
     if (!error)
@@ -329,7 +333,8 @@ static int start_process(struct client_device *device)
 /* --- Life ----------------------------------------------------------------------------------------
  */
 
-/* What the time limit looks at: the oldest work in flight, and since when it is that. */
+/* What the time limit looks at: the oldest work in flight that nothing holds back, and since when
+ * it is that. */
 struct stopwatch {
     uint64_t number; /* 0: none */
     uint64_t since_ns;
@@ -340,20 +345,26 @@ static int check_limit(struct client_device *device, struct stopwatch *watch, bo
 {
     if (!sp_client_limit_ns)
         return -1;
-    uint64_t now = sp_time_ns();
+    uint64_t now = sp_time_ns(), eighth_ms = sp_client_limit_ns / LIMIT_LOOKS / 1000000;
+    int look_ms = eighth_ms < 1 ? 1 : eighth_ms > 1000 ? 1000 : (int)eighth_ms;
     pthread_mutex_lock(&device->lock);
+    bool is_empty = device->in_flight.first == device->in_flight.next;
     uint64_t oldest = device->in_flight.first;
+    const struct sp_work *work;
+    while (oldest < device->in_flight.next &&
+           (!(work = device->in_flight.works[oldest % SP_MAX_IN_FLIGHT]) ||
+            !sp_client_fences_are_reached(work)))
+        oldest++;
     bool is_idle = oldest == device->in_flight.next;
     pthread_mutex_unlock(&device->lock);
     if (is_idle) {
         watch->number = 0;
-        return -1;
+        return is_empty ? -1 : look_ms;
     }
     if (watch->number != oldest)
         *watch = (struct stopwatch){.number = oldest, .since_ns = now};
     *is_over = now - watch->since_ns >= sp_client_limit_ns;
-    uint64_t look_ms = sp_client_limit_ns / LIMIT_LOOKS / 1000000;
-    return look_ms < 1 ? 1 : look_ms > 1000 ? 1000 : (int)look_ms;
+    return look_ms;
 }
 
 /* All messages that are there: 0, -EPIPE or -EBADMSG. */
@@ -633,6 +644,7 @@ static void close_one(int *file)
 static void after_fork_in_child(void)
 {
     sp_client_peers_after_fork();
+    sp_client_fences_after_fork();
     for (unsigned i = 0; i < sp_client_num_devices; i++) {
         struct client_device *device = &sp_client_devices[i];
         pthread_mutex_init(&device->lock, NULL);
@@ -695,6 +707,8 @@ void sp_client_init(struct client_device *device)
 void sp_client_start(struct client_device *device)
 {
     int error = prepare_program();
+    if (!error)
+        error = sp_client_fences_init();
     if (!error && sp_alloc_may_fail())
         error = -ENOMEM;
     if (!error) {

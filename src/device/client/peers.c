@@ -54,7 +54,8 @@ void sp_client_meet_peers(struct client_device *device, int memory_file)
     atomic_store_explicit(&device->unexports_received, 0, memory_order_relaxed);
     pthread_mutex_lock(&device->lock);
     uint64_t next = (uint64_t)generation_of(device) + 1;
-    atomic_store_explicit(&device->generation_and_unexports, next << 32, memory_order_relaxed);
+    /* Release: who reads it sees that the life before is over. */
+    atomic_store_explicit(&device->generation_and_unexports, next << 32, memory_order_release);
     pthread_mutex_unlock(&device->lock);
     for (unsigned i = 0; i < sp_client_num_devices; i++) {
         struct client_device *peer = &sp_client_devices[i];

@@ -12,42 +12,45 @@
 #include <string.h>
 
 #include "device/client/client.h"
-#include "util/futex.h"
 #include "util/thread.h"
 
 /* Calls into the runtime and, from there, the application's functions are not made on it, but it
  * may destroy objects. */
 #define BURY_STACK_BYTES (256u << 10)
 
-/* The agent's place as the record names it; false where there is no such agent. */
-static bool place_of(struct client_device *device, uint32_t agent, uint32_t *place,
-                     struct sp_command *command)
+/* The agent's place as the record names it: 0; -EINVAL where there is no such agent; -EIO where it
+ * is in another life than that by now (0: any). */
+static int place_of(struct client_device *device, uint32_t agent, uint32_t life, uint32_t *place,
+                    struct sp_command *command)
 {
     if (agent == 0) {
         *place = SP_PLACE_HOST;
-        return true;
+        return 0;
     }
     if (agent == device->device.agent) {
         *place = SP_PLACE_OWN;
-        return true;
+        return 0;
     }
     for (unsigned i = 0; i < sp_client_num_devices; i++) {
         struct client_device *peer = &sp_client_devices[i];
         if (peer->device.agent != agent)
             continue;
         *place = peer->index;
-        /* Relaxed: what the work needs there has completed, and the caller knows of it. This
+        /* What the work needs there has completed, and the caller knows of it; or it waits for a
+         * fence, which tells the process of the rest (park.c). Acquire: for the life below. This
          * process is told of that memory, or of its end, sooner or later. */
         uint64_t known =
-            atomic_load_explicit(&peer->generation_and_unexports, memory_order_relaxed);
+            atomic_load_explicit(&peer->generation_and_unexports, memory_order_acquire);
         command->range.generation = (uint32_t)(known >> 32);
         command->range.unexports = (uint32_t)known;
-        return true;
+        /* After the process's number was read: that of a next one comes after the next life. */
+        return life && life != atomic_load_explicit(&peer->device.life, memory_order_seq_cst) ? -EIO
+                                                                                              : 0;
     }
-    return false;
+    return -EINVAL;
 }
 
-/* Bytes of the record, before rounding; 0 where there is none for this kind. */
+/* Bytes of the record but for its fences, before rounding; 0 where there is none for this kind. */
 static size_t record_bytes(const struct sp_work *work)
 {
     if (work->kind == WORK_INIT_GLOBALS)
@@ -103,7 +106,7 @@ static int encode_range(struct client_device *device, const struct sp_work *work
     command->range.ticket = work->kind == SP_WORK_DECLARE ? work->range.ticket : 0;
     if (work->kind == SP_WORK_BIND_PEER) {
         command->kind = SP_COMMAND_BIND_PEER;
-        return place_of(device, work->range.source, &command->range.source, command) ? 0 : -EINVAL;
+        return place_of(device, work->range.source, 0, &command->range.source, command);
     }
     if (work->kind != SP_WORK_TRANSFER) {
         command->kind = work->kind == SP_WORK_UNBIND    ? SP_COMMAND_UNBIND
@@ -117,10 +120,21 @@ static int encode_range(struct client_device *device, const struct sp_work *work
     if (work->range.pieces)
         memcpy(command->range.pieces, work->range.pieces,
                work->range.num_pieces * sizeof(struct sp_piece));
-    if (!place_of(device, work->range.source, &command->range.source, command) ||
-        !place_of(device, work->range.destination, &command->range.destination, command))
-        return -EINVAL;
-    return 0;
+    int error = place_of(device, work->range.source, work->range.source_life,
+                         &command->range.source, command);
+    return error
+               ? error
+               : place_of(device, work->range.destination, 0, &command->range.destination, command);
+}
+
+/* With command->bytes set. */
+static void encode_fences(const struct sp_work *work, struct sp_command *command)
+{
+    command->fence = work->fence;
+    command->num_after = work->num_after;
+    if (work->num_after)
+        memcpy((sp_fence *)sp_command_after(command), work->after,
+               work->num_after * sizeof work->after[0]);
 }
 
 static int encode(struct client_device *device, const struct sp_work *work,
@@ -205,6 +219,7 @@ static enum outcome write_work(struct client_device *device, struct sp_work *wor
     if (!error) {
         if (table->next - table->first >= SP_MAX_IN_FLIGHT)
             return NO_ROOM;
+        bytes += work->num_after * sizeof work->after[0];
         bytes = (bytes + SP_RECORD_BYTES - 1) & ~(size_t)(SP_RECORD_BYTES - 1);
         struct sp_command *command = take_room(device, bytes);
         if (!command)
@@ -217,6 +232,7 @@ static enum outcome write_work(struct client_device *device, struct sp_work *wor
             error = encode(device, work, command);
         if (!error) {
             command->bytes = (uint32_t)bytes;
+            encode_fences(work, command);
             command->number = table->next;
             table->works[table->next++ % SP_MAX_IN_FLIGHT] = work;
             device->command_tail += bytes;
@@ -232,13 +248,12 @@ static enum outcome write_work(struct client_device *device, struct sp_work *wor
 /* With the lock held. */
 static void publish(struct client_device *device)
 {
-    struct sp_rings *rings = device->rings;
+    struct sp_fence_line *line = sp_client_fence_line(device);
     /* A release of the records; sequentially consistent, before the look at process_sleeps
      * (loop.c). */
-    atomic_store_explicit(&rings->command_tail, device->command_tail, memory_order_seq_cst);
-    if (atomic_load_explicit(&rings->process_sleeps, memory_order_seq_cst) &&
-        atomic_exchange_explicit(&rings->process_sleeps, 0, memory_order_relaxed))
-        sp_futex_wake_shared(&rings->process_sleeps, 1);
+    atomic_store_explicit(&device->rings->command_tail, device->command_tail, memory_order_seq_cst);
+    if (line)
+        sp_fence_wake(line);
 }
 
 void sp_client_flush(struct client_device *device)
@@ -300,6 +315,7 @@ void sp_client_submit(struct sp_device *given, struct sp_work *work)
     work->driver.listed = false;
     work->driver.workers = 0;
     atomic_init(&work->driver.error, 0);
+    sp_client_fences_submit(work);
 
     pthread_mutex_lock(&device->lock);
     if (device->state == CLIENT_DEAD || (work->life && work->life != given->life)) {

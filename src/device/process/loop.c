@@ -5,6 +5,10 @@
  * completion ring has room for all that can be under way (protocol.h), so nothing here ever waits
  * for the application.
  *
+ * Commands that wait for fences are held back (park.c), and are begun, when those are reached,
+ * before the next one is taken from the ring. Whoever reaches one wakes the loop as the application
+ * does.
+ *
  * Sleeping. The loop spins for SPIN_NS after its last command; then it sets process_sleeps, looks
  * at the ring once more, and sleeps on that word. The application writes the tail, then looks at
  * the word. Both do it sequentially consistent: one of the two sees the other, and no command is
@@ -30,10 +34,11 @@
 static struct {
     const struct sp_backend *backend;
     struct sp_rings *rings;
-    int completions;   /* eventfd */
-    uint64_t head;     /* of the command ring: behind the command at hand */
-    uint64_t released; /* what the shared word says: behind the last command that nobody reads */
-    uint64_t current;  /* number of the command in the backend's submit; 0: none */
+    atomic_uint *sleeps; /* process_sleeps of the fence board: the word to sleep on */
+    int completions;     /* eventfd */
+    uint64_t head;       /* of the command ring: behind the command at hand */
+    uint64_t released;   /* what the shared word says: behind the last command that nobody reads */
+    uint64_t current;    /* number of the command in the backend's submit; 0: none */
     uint64_t completion_tail;
     uint64_t busy_spin_ns; /* as SPIN_NS, while works are under way */
     uint64_t undeclared;   /* for the completion to come */
@@ -49,6 +54,7 @@ void sp_loop_init(const struct sp_backend *backend, struct sp_rings *rings, int 
     loop.busy_spin_ns = spin_us * UINT64_C(1000);
     loop.backend = backend;
     loop.rings = rings;
+    loop.sleeps = &sp_park_line()->process_sleeps;
     loop.completions = completions;
 }
 
@@ -103,6 +109,7 @@ void sp_process_ended(uint64_t number, int error, uint64_t start_ns, uint64_t en
         loop.released = loop.head;
     /* Release: the room of the command is given back with all reads of it done. */
     atomic_store_explicit(&loop.rings->command_head, loop.released, memory_order_release);
+    sp_park_ended(number, error);
     complete(number, SP_COMPLETION_FINISHED, error, start_ns, end_ns, true);
     loop.undeclared = 0;
 }
@@ -119,30 +126,38 @@ static bool has_commands(memory_order order)
 
 void sp_process_wake(void)
 {
-    if (atomic_exchange_explicit(&loop.rings->process_sleeps, 0, memory_order_seq_cst))
-        sp_futex_wake_shared(&loop.rings->process_sleeps, 1);
+    if (atomic_exchange_explicit(loop.sleeps, 0, memory_order_seq_cst))
+        sp_futex_wake_shared(loop.sleeps, 1);
 }
 
-/* Until there is a command, or somebody wakes us. */
+/* A command in the ring, or one that may be held back no more. */
+static bool has_something(memory_order order)
+{
+    return has_commands(order) || (sp_park_is_waiting() && sp_park_has_moved());
+}
+
+/* Until there is something to do, or somebody wakes us. */
 static void sleep_for_command(bool is_busy)
 {
-    atomic_store_explicit(&loop.rings->process_sleeps, 1, memory_order_seq_cst);
-    if (is_busy) /* after the store, so that its wake-up is not lost */
+    atomic_store_explicit(loop.sleeps, 1, memory_order_seq_cst);
+    /* After the store, so that no wake-up is lost. */
+    sp_park_rest();
+    if (is_busy)
         loop.backend->rest();
-    while (!has_commands(memory_order_seq_cst) &&
-           atomic_load_explicit(&loop.rings->process_sleeps, memory_order_relaxed))
-        sp_futex_wait_shared(&loop.rings->process_sleeps, 1);
-    atomic_store_explicit(&loop.rings->process_sleeps, 0, memory_order_relaxed);
+    while (!has_something(memory_order_seq_cst) &&
+           atomic_load_explicit(loop.sleeps, memory_order_relaxed))
+        sp_futex_wait_shared(loop.sleeps, 1);
+    atomic_store_explicit(loop.sleeps, 0, memory_order_relaxed);
 }
 
-/* Returns when there is a command. Acquire: and what is in it is visible. */
+/* Returns when there is something to do. Acquire: and what is in a command is visible. */
 static void wait_for_command(void)
 {
     for (;;) {
-        uint64_t end = sp_time_ns() + SPIN_NS;
+        uint64_t end = sp_time_ns() + (sp_park_is_waiting() ? loop.busy_spin_ns : SPIN_NS);
         do {
             for (unsigned i = 0; i < PAUSES_PER_CLOCK; i++) {
-                if (has_commands(memory_order_acquire))
+                if (has_something(memory_order_acquire))
                     return;
                 sp_cpu_pause();
             }
@@ -151,14 +166,15 @@ static void wait_for_command(void)
     }
 }
 
-/* Lets the backend see to what is under way, until there is a command or nothing is under way. */
+/* Lets the backend see to what is under way, until there is something else to do or nothing is
+ * under way. */
 static void attend(void)
 {
     for (;;) {
         uint64_t end = sp_time_ns() + loop.busy_spin_ns, seen = loop.completion_tail;
         do {
             for (unsigned i = 0; i < PAUSES_PER_CLOCK; i++) {
-                if (has_commands(memory_order_acquire) || !loop.backend->progress(false))
+                if (has_something(memory_order_acquire) || !loop.backend->progress(false))
                     return;
                 sp_cpu_pause();
             }
@@ -168,17 +184,11 @@ static void attend(void)
     }
 }
 
-static void take_command(void)
+/* A command that is not held back: from the ring, or from where it was. */
+static void begin(const struct sp_command *command)
 {
-    const struct sp_command *command =
-        (const struct sp_command *)(loop.rings->commands + loop.head % SP_COMMAND_RING_BYTES);
     uint64_t number = command->number;
     void *code = NULL;
-
-    loop.head += command->bytes;
-    if (command->kind == SP_COMMAND_SKIP)
-        return;
-    loop.current = number;
     if (command->kind == SP_COMMAND_KERNEL || command->kind == SP_COMMAND_INIT_GLOBALS) {
         uint32_t slot =
             command->kind == SP_COMMAND_KERNEL ? command->kernel.slot : command->init_globals.slot;
@@ -186,17 +196,52 @@ static void take_command(void)
         if (!code) { /* it could not be loaded again after a restart */
             sp_process_began(command, true);
             sp_process_ended(number, -ENOEXEC, 0, 0);
-            loop.current = 0;
             return;
         }
     }
     /* Relaxed: read only after this process's death. */
     atomic_store_explicit(&loop.rings->running, number, memory_order_relaxed);
     loop.backend->submit(command, code);
+}
+
+/* Never begins. */
+static void cancel(const struct sp_command *command)
+{
+    sp_process_began(command, true);
+    sp_process_ended(command->number, -ECANCELED, 0, 0);
+}
+
+static void take_command(void)
+{
+    const struct sp_command *command =
+        (const struct sp_command *)(loop.rings->commands + loop.head % SP_COMMAND_RING_BYTES);
+
+    loop.head += command->bytes;
+    if (command->kind == SP_COMMAND_SKIP)
+        return;
+    loop.current = command->number;
+    int parked = sp_park_take(command);
+    if (parked < 0)
+        cancel(command);
+    else if (!parked)
+        begin(command);
     loop.current = 0;
     if (loop.released != loop.head) {
         loop.released = loop.head;
         atomic_store_explicit(&loop.rings->command_head, loop.released, memory_order_release);
+    }
+}
+
+static void take_parked(void)
+{
+    const struct sp_command *command;
+    int error;
+    while ((command = sp_park_next(&error))) {
+        if (error)
+            cancel(command);
+        else
+            begin(command);
+        sp_park_drop(command);
     }
 }
 
@@ -206,6 +251,7 @@ void *sp_loop_run(void *unused)
     sp_fault_prepare_thread();
     for (;;) {
         bool has_more = has_commands(memory_order_acquire);
+        take_parked();
         bool is_busy = loop.backend->progress && loop.backend->progress(has_more);
         if (has_more) {
             take_command();

@@ -113,9 +113,14 @@ static void allow_files(void)
     }
 }
 
-static int map_files(const int files[SP_HELLO_FILES], struct sp_rings **rings)
+static int map_files(const int files[SP_HELLO_FILES], struct sp_rings **rings, uint32_t index)
 {
     struct sp_backend_setup *setup = &process.setup;
+    struct sp_fence_board *board =
+        mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED, files[SP_HELLO_FENCES], 0);
+    if (board == MAP_FAILED)
+        return -errno;
+    sp_park_init(board, index);
     *rings =
         mmap(NULL, sizeof **rings, PROT_READ | PROT_WRITE, MAP_SHARED, files[SP_HELLO_RINGS], 0);
     if (*rings == MAP_FAILED)
@@ -159,7 +164,7 @@ static int choose_buffers(const char *memory)
 static int say_hello(int socket, int window_error)
 {
     struct sp_device_message message;
-    struct sp_rings *rings;
+    struct sp_rings *rings = NULL;
     int files[SP_MAX_MESSAGE_FILES], memory_file = -1;
     int error = sp_message_receive(socket, true, &message, files);
     if (error)
@@ -172,7 +177,7 @@ static int say_hello(int socket, int window_error)
     process.setup.atomic_bytes = message.atomic_bytes;
     error = window_error;
     if (!error)
-        error = map_files(files, &rings);
+        error = map_files(files, &rings, message.slot);
     struct sp_device_message reply = {.kind = SP_MESSAGE_HELLO};
     if (!error)
         error = choose_buffers(message.memory);

@@ -4,6 +4,7 @@
  * loop.c   takes commands from the ring, and writes completions
  * drm/       the kernel's graphics devices, as a source of memory
  * buffers.c  memory for a device that exports each binding alone
+ * park.c   commands that wait for the end of others, here or on other devices
  * peers.c  what this device exports, and what is known of the memory of others
  * prints.c what kernels print
  * fault.c  what happens when the application ends, or this process crashes
@@ -41,6 +42,33 @@ int sp_drm_choose(const char *name, const struct sp_buffers **chosen);
 
 /* Prints what DRM devices there are; the process's exit status. */
 int sp_drm_print_nodes(void);
+
+/* park.c: all but init on the loop thread */
+
+/* Set up by main before any thread runs. `index`: this device's line of the board. */
+void sp_park_init(struct sp_fence_board *board, uint32_t index);
+
+/* Of this device. Any thread. */
+struct sp_fence_line *sp_park_line(void);
+
+/* A command comes from the ring: 0 where it can begin; 1 where it is held back, and was copied;
+ * -ECANCELED where there is no memory for that. */
+int sp_park_take(const struct sp_command *command);
+
+/* The next command that is held back no more, or NULL. *error: 0, or -ECANCELED where it must not
+ * begin. To be dropped afterwards. */
+const struct sp_command *sp_park_next(int *error);
+void sp_park_drop(const struct sp_command *command);
+
+/* Whether any is held back; and whether there may be a next one by now. */
+bool sp_park_is_waiting(void);
+bool sp_park_has_moved(void);
+
+/* From now on who reaches a fence that is waited for wakes this process. */
+void sp_park_rest(void);
+
+/* A command has ended: before the application is told. */
+void sp_park_ended(uint64_t number, int error);
 
 /* peers.c */
 

@@ -26,8 +26,9 @@
  */
 
 enum sp_message_kind {
-    /* The first, each way. To the process: memory_bytes, threads, ordinal, spin_us, atomic_; files
-     * SP_HELLO_. Back: error, description, and the device's memory file where there is one. */
+    /* The first, each way. To the process: slot (its index), memory_bytes, threads, ordinal,
+     * spin_us, atomic_; files SP_HELLO_. Back: error, description, and the device's memory file
+     * where there is one. */
     SP_MESSAGE_HELLO = 1,
     /* To the process: another device has a process: slot (its index), generation; its memory file,
      * if it has one for all of its memory; else unexports, which it had so far. */
@@ -104,11 +105,12 @@ enum {
     SP_HELLO_RINGS,       /* struct sp_rings */
     SP_HELLO_WINDOW,      /* byte n is byte n of the window: the host's pages */
     SP_HELLO_COMPLETIONS, /* eventfd: there are completions, and the application sleeps */
+    SP_HELLO_FENCES,      /* struct sp_fence_board */
     SP_HELLO_APPLICATION, /* pidfd of the application; may be missing */
     SP_HELLO_FILES,
 };
 
-#define SP_MAX_MESSAGE_FILES 4u
+#define SP_MAX_MESSAGE_FILES 5u
 
 /* What an answer to LOAD says at most; the rest is left out. */
 #define SP_MAX_LOAD_LOG_BYTES (UINT64_C(64) << 10)
@@ -169,10 +171,12 @@ enum {
 #define SP_PLACE_HOST 0xffffffffu
 
 struct sp_command {
-    uint32_t bytes;  /* of the record: a multiple of SP_RECORD_BYTES */
-    uint16_t kind;   /* enum sp_command_kind */
-    uint16_t flags;  /* SP_COMMAND_ */
-    uint64_t number; /* counts works, from 1 */
+    uint32_t bytes;     /* of the record: a multiple of SP_RECORD_BYTES */
+    uint16_t kind;      /* enum sp_command_kind */
+    uint16_t flags;     /* SP_COMMAND_ */
+    uint64_t number;    /* counts works, from 1 */
+    sp_fence fence;     /* what its end reaches; 0: none */
+    uint64_t num_after; /* it waits for so many fences, which are the last words of the record */
     union {
         struct {
             uint32_t slot, index; /* code, and the kernel in it */
@@ -230,15 +234,71 @@ struct sp_completion {
 
 _Static_assert(sizeof(struct sp_completion) == SP_RECORD_BYTES, "one cache line");
 
-/* The shared memory file. Every line of the first page has one writer (but for the two words that
- * wake, which the other side takes back to 0). Positions count up for ever; a place in the ring is
- * a position modulo its size. */
+/* The fences that a command waits for. */
+static inline const sp_fence *sp_command_after(const struct sp_command *command)
+{
+    return (const sp_fence *)((const unsigned char *)command + command->bytes) - command->num_after;
+}
+
+/* --- Fences --------------------------------------------------------------------------------------
+ *
+ * One memory file for all devices. Each has a line that its process writes, and, in its place, the
+ * application what a process that is gone, or never got the work, did not write. A slot is taken
+ * for one work at a time, with a number that grows; nobody takes it again while somebody may look.
+ */
+
+/* Of one device: works that others can wait for. As many commands are held back there at most, and
+ * twice that are looked through when a fence is reached. */
+#define SP_FENCE_SLOTS 1024u
+
+struct sp_fence_slot {
+    _Atomic uint64_t reached; /* the last number in the slot that was: doubled, plus 1: badly */
+    atomic_uint unexports;    /* messages UNEXPORT of the device that were sent before; written
+                                 first */
+    uint32_t reserved;
+};
+
+struct sp_fence_line {
+    alignas(64) atomic_uint process_sleeps; /* futex: 1 while the process sleeps for commands;
+                                               whoever wakes it takes it back to 0 */
+    alignas(64) _Atomic uint64_t ends;      /* fences of the device that were reached */
+    alignas(64) atomic_uint awaited_by;     /* bit d: device d sleeps, and waits for one of them */
+    alignas(64) struct sp_fence_slot slots[SP_FENCE_SLOTS];
+};
+
+struct sp_fence_board {
+    struct sp_fence_line lines[SP_MAX_CLIENT_DEVICES];
+};
+
+/* A fence in one word: 4 bits of device, 12 of slot, 48 of number, from 1. */
+static inline sp_fence sp_fence_of(uint32_t device, uint32_t slot, uint64_t number)
+{
+    return number << 16 | slot << 4 | device;
+}
+
+static inline uint32_t sp_fence_device(sp_fence fence)
+{
+    return fence & 15;
+}
+
+static inline uint32_t sp_fence_slot(sp_fence fence)
+{
+    return fence >> 4 & 0xfff;
+}
+
+static inline uint64_t sp_fence_number(sp_fence fence)
+{
+    return fence >> 16;
+}
+
+/* The shared memory file of the rings. Every line of the first page has one writer (but for the
+ * word that wakes, which the other side takes back to 0). Positions count up for ever; a place in
+ * the ring is a position modulo its size. */
 struct sp_rings {
     alignas(64) _Atomic uint64_t command_tail;    /* application: bytes written */
     alignas(64) _Atomic uint64_t command_head;    /* process: bytes that it needs no more */
     alignas(64) _Atomic uint64_t completion_tail; /* process: records written */
-    alignas(64) atomic_uint process_sleeps;     /* futex: 1 while the process sleeps for commands */
-    alignas(64) atomic_uint application_sleeps; /* 1: completions are told through the eventfd */
+    alignas(64) atomic_uint application_sleeps;   /* 1: completions are told through the eventfd */
     /* What the process was about, for a report after its death. */
     alignas(64) _Atomic uint64_t running; /* number of the command; 0: none */
     _Atomic uint64_t fault_address;

@@ -15,6 +15,7 @@
 #include "util/thread.h"
 
 static struct sp_rings *rings;
+static atomic_uint *sleeps; /* of the fence board: the word to sleep on */
 static int completions;
 
 static void wake(void)
@@ -123,6 +124,9 @@ int main(int argc, char **argv)
         return 1;
     rings = mmap(NULL, sizeof *rings, PROT_READ | PROT_WRITE, MAP_SHARED, files[SP_HELLO_RINGS], 0);
     completions = files[SP_HELLO_COMPLETIONS];
+    struct sp_fence_board *board =
+        mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED, files[SP_HELLO_FENCES], 0);
+    sleeps = &board->lines[message.slot].process_sleeps;
     message = (struct sp_device_message){.kind = SP_MESSAGE_HELLO};
     if (!strcmp(kind, "hello"))
         message.kind = 99;
@@ -134,9 +138,9 @@ int main(int argc, char **argv)
         return 1;
     }
     while (!atomic_load(&rings->command_tail)) {
-        atomic_store(&rings->process_sleeps, 1);
+        atomic_store(sleeps, 1);
         if (!atomic_load(&rings->command_tail))
-            sp_futex_wait_shared(&rings->process_sleeps, 1);
+            sp_futex_wait_shared(sleeps, 1);
     }
     if (!strcmp(kind, "message")) {
         if (write(socket, "nonsense", 8) < 0)
