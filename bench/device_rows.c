@@ -99,6 +99,48 @@ static void turns_row(struct bench *bench)
     clReleaseKernel(kernel);
 }
 
+/* The same where each turn waits for the one before by its event, and nobody waits in between; on
+ * one region, or each device on its own. Microseconds for one turn. */
+static void chain_row(struct bench *bench, const char *name, bool is_one)
+{
+    enum { BYTES = 64 << 10, TURNS = 400 };
+    double times[REPEATS];
+    size_t count = 1;
+    cl_int error;
+    cl_uint *regions[2];
+    cl_kernel kernel = clCreateKernel(bench->program, "tiny", &error);
+    bench_must(error, "clCreateKernel");
+    for (int i = 0; i < 2; i++) {
+        regions[i] = clSVMAlloc(context, CL_MEM_READ_WRITE, BYTES, 0);
+        if (!regions[i])
+            bench_fail("clSVMAlloc gave NULL", 0);
+        fill(1 + i, regions[i], BYTES, 0);
+    }
+    for (int r = -1; r < REPEATS; r++) {
+        cl_event last = NULL;
+        double start = bench_seconds();
+        for (int i = 0; i < TURNS; i++) {
+            cl_event event;
+            bench_must(clSetKernelArgSVMPointer(kernel, 0, regions[is_one ? 0 : i % 2]),
+                       "clSetKernelArgSVMPointer");
+            bench_must(clEnqueueNDRangeKernel(queues[1 + i % 2], kernel, 1, NULL, &count, NULL,
+                                              last ? 1 : 0, last ? &last : NULL, &event),
+                       "clEnqueueNDRangeKernel");
+            if (last)
+                clReleaseEvent(last);
+            last = event;
+        }
+        bench_must(clWaitForEvents(1, &last), "clWaitForEvents");
+        clReleaseEvent(last);
+        if (r >= 0)
+            times[r] = (bench_seconds() - start) / TURNS * 1e6;
+    }
+    bench_row(name, bench_median(times, REPEATS), "us-");
+    for (int i = 0; i < 2; i++)
+        clSVMFree(context, regions[i]);
+    clReleaseKernel(kernel);
+}
+
 static void map_rows(void)
 {
     double clean[REPEATS], written[REPEATS];
@@ -234,6 +276,8 @@ void bench_device_rows(void)
     set_up(&bench);
     hop_row();
     turns_row(&bench);
+    chain_row(&bench, "two devices in turns by events, 64 KiB", true);
+    chain_row(&bench, "  each on its own region", false);
     map_rows();
     savings_rows();
     launch_rows(&bench);

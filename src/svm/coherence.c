@@ -221,18 +221,22 @@ static int fetch_to_host(struct sp_supply *supply, struct sp_coherence *coherenc
 /* --- Acquiring
  * ------------------------------------------------------------------------------------ */
 
-/* What an acquire may have to wait for: copies under way, and commands that change it. With the
- * region's lock held. */
-static size_t count_waits(const struct sp_region *region)
+static size_t count_copies(const struct sp_region *region)
 {
     size_t count = 0;
     for (const struct sp_copy *copy = region->copies; copy; copy = copy->next)
         count++;
-    for (const struct sp_copy *copy = region->promises; copy; copy = copy->next)
-        count++;
-    for (const struct sp_range_use *range = region->changes; range; range = range->next_change)
-        count++;
     return count;
+}
+
+/* As sp_supply_wait, with a waiter more in the supply for it. -ENOMEM. */
+static int wait_also(struct sp_supply *supply, struct sp_waiter **waiters,
+                     struct sp_coherence *coherence)
+{
+    int error = sp_supply_fill(supply, 0, 1);
+    if (!error)
+        sp_supply_wait(supply, waiters, coherence);
+    return error;
 }
 
 /* Waits for copies under way that overlap the range and concern the memory that the use is of, or,
@@ -289,25 +293,27 @@ static void note_order(struct sp_coherence *coherence, const struct sp_range_use
 enum overwriting { NOT_OVERWRITTEN, SUPPLIED_IN_ORDER, MUST_WAIT };
 
 /* Whether commands under way overwrite what is needed: the same device all of it, in its ring's
- * order, or others, which are waited for. */
-static enum overwriting find_overwriting(struct sp_supply *supply, struct sp_coherence *coherence,
-                                         const struct sp_range_use *range)
+ * order, or others, which are waited for. -ENOMEM. */
+static int find_overwriting(struct sp_supply *supply, struct sp_coherence *coherence,
+                            const struct sp_range_use *range, enum overwriting *found)
 {
-    enum overwriting found = NOT_OVERWRITTEN;
-    for (struct sp_range_use *other = range->region->changes; other; other = other->next_change) {
+    int error = 0;
+    *found = NOT_OVERWRITTEN;
+    for (struct sp_range_use *other = range->region->changes; other && !error;
+         other = other->next_change) {
         if (other->access != SP_ACCESS_DISCARD || !overlap(other->first, other->end, range))
             continue;
         bool is_whole = other->first <= range->first && range->end <= other->end;
         if (is_whole && other->agent == coherence->agent && !coherence->is_strict &&
             other->owner->life == coherence->life) {
-            if (found == NOT_OVERWRITTEN)
-                found = SUPPLIED_IN_ORDER;
+            if (*found == NOT_OVERWRITTEN)
+                *found = SUPPLIED_IN_ORDER;
         } else {
-            found = MUST_WAIT;
-            sp_supply_wait(supply, &other->waiters, coherence);
+            *found = MUST_WAIT;
+            error = wait_also(supply, &other->waiters, coherence);
         }
     }
-    return found;
+    return error;
 }
 
 static void list_change(struct sp_coherence *coherence, struct sp_range_use *range)
@@ -317,7 +323,11 @@ static void list_change(struct sp_coherence *coherence, struct sp_range_use *ran
     range->is_listed = true;
     range->is_noted = false;
     range->listed_at = atomic_fetch_add_explicit(&ahead.listed, 1, memory_order_relaxed);
+    range->promised = NULL;
     range->next_change = range->region->changes;
+    range->change_link = &range->region->changes;
+    if (range->next_change)
+        range->next_change->change_link = &range->next_change;
     range->region->changes = range;
 }
 
@@ -372,38 +382,53 @@ static struct sp_range_use *find_supplier(const struct sp_coherence *coherence,
 }
 
 /* For a command that began ahead: what is still being changed is there in its device's order, is
- * promised, or is waited for. */
-static enum overwriting find_changes(struct sp_supply *supply, struct sp_coherence *coherence,
-                                     struct sp_range_use *range)
+ * promised, or is waited for. -ENOMEM. */
+static int find_changes(struct sp_supply *supply, struct sp_coherence *coherence,
+                        struct sp_range_use *range, enum overwriting *found)
 {
     bool is_last = false, must_wait = false;
+    int error = 0;
     struct sp_range_use *supplier = find_supplier(coherence, range, &is_last, &must_wait);
-    if (!supplier)
-        return NOT_OVERWRITTEN;
-    if (!must_wait && (supplier->agent == range->memory ||
-                       sp_copy_promise(supply, coherence, range, supplier, is_last)))
-        return SUPPLIED_IN_ORDER;
-    for (struct sp_range_use *other = range->region->changes; other; other = other->next_change)
+    *found = supplier ? SUPPLIED_IN_ORDER : NOT_OVERWRITTEN;
+    if (!supplier || (!must_wait && (supplier->agent == range->memory ||
+                                     sp_copy_promise(supply, coherence, range, supplier, is_last))))
+        return 0;
+    *found = MUST_WAIT;
+    for (struct sp_range_use *other = range->region->changes; other && !error;
+         other = other->next_change)
         if (is_in_front(other, coherence, range))
-            sp_supply_wait(supply, &other->waiters, coherence);
-    return MUST_WAIT;
+            error = wait_also(supply, &other->waiters, coherence);
+    return error;
 }
 
 /* Waits for promises that were dropped, until it is known whether they came all the same and
- * damaged what somebody has; or for those that will bring something to the memory of the range, and
- * are not to be overtaken by an older copy. */
-static bool wait_for_promises(struct sp_supply *supply, struct sp_coherence *coherence,
-                              const struct sp_range_use *range, bool only_dropped)
+ * damaged what somebody has. -ENOMEM. */
+static int wait_for_dropped(struct sp_supply *supply, struct sp_coherence *coherence,
+                            const struct sp_range_use *range, bool *is_blocked)
 {
-    bool is_blocked = false;
-    for (struct sp_copy *copy = range->region->promises; copy; copy = copy->next)
-        if (!copy->is_finished &&
-            (only_dropped ? copy->state == SP_COPY_DROPPED : copy->destination == range->memory) &&
-            sp_copy_overlaps(copy, range->first, range->end)) {
-            is_blocked = true;
-            sp_supply_wait(supply, &copy->waiters, coherence);
+    int error = 0;
+    for (struct sp_copy *copy = range->region->dropped; copy && !error; copy = copy->next)
+        if (sp_copy_overlaps(copy, range->first, range->end)) {
+            *is_blocked = true;
+            error = wait_also(supply, &copy->waiters, coherence);
         }
-    return is_blocked;
+    return error;
+}
+
+/* Waits for promises that will bring something to the memory of the range: what is there now is not
+ * to overtake it. -ENOMEM. */
+static int wait_for_promises(struct sp_supply *supply, struct sp_coherence *coherence,
+                             const struct sp_range_use *range, bool *is_blocked)
+{
+    int error = 0;
+    for (struct sp_range_use *change = range->region->changes; change; change = change->next_change)
+        for (struct sp_copy *copy = change->promised; copy && !error; copy = copy->next)
+            if (!copy->is_finished && copy->destination == range->memory &&
+                sp_copy_overlaps(copy, range->first, range->end)) {
+                *is_blocked = true;
+                error = wait_also(supply, &copy->waiters, coherence);
+            }
+    return error;
 }
 
 /* Acquires one range, or finds that something under way must end first. With the region's lock
@@ -436,18 +461,20 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
     size_t most = is_needed  ? sp_directory_runs_in(&region->directory, range->first, range->end)
                   : is_ahead ? 1
                              : 0;
-    int error = sp_supply_fill(&supply, most, sp_copies_for(most) + count_waits(region));
+    int error = sp_supply_fill(&supply, most, sp_copies_for(most) + count_copies(region));
     if (!error)
-        *is_blocked = wait_for_copies(&supply, coherence, range, false) ||
-                      (region->promises && wait_for_promises(&supply, coherence, range, true));
+        *is_blocked = wait_for_copies(&supply, coherence, range, false);
+    if (!error && !*is_blocked && region->dropped)
+        error = wait_for_dropped(&supply, coherence, range, is_blocked);
     if (!error && !*is_blocked && (is_ahead ? range->access != SP_ACCESS_DISCARD : is_needed)) {
-        enum overwriting found = is_ahead ? find_changes(&supply, coherence, range)
-                                          : find_overwriting(&supply, coherence, range);
+        enum overwriting found;
+        error = is_ahead ? find_changes(&supply, coherence, range, &found)
+                         : find_overwriting(&supply, coherence, range, &found);
         *is_blocked = found == MUST_WAIT;
         is_needed &= found == NOT_OVERWRITTEN;
     }
-    if (!error && !*is_blocked && is_needed && region->promises)
-        *is_blocked = wait_for_promises(&supply, coherence, range, false);
+    if (!error && !*is_blocked && is_needed)
+        error = wait_for_promises(&supply, coherence, range, is_blocked);
     uint64_t first = range->first, end = range->end;
     if (!error && !*is_blocked && is_needed && region->copies &&
         sp_directory_out_of_reach(&region->directory, &first, &end, range->memory, distance, range))
@@ -714,8 +741,8 @@ static bool note_change(const struct sp_coherence *coherence, struct sp_range_us
         sp_watched_maps_note_written(region, range->first, range->end, range->memory);
     if (is && range->is_listed) {
         range->is_noted = true;
-        if (region->promises)
-            sp_promises_settle(region, range, true);
+        if (range->promised)
+            sp_promises_settle(range, true);
     }
     pthread_mutex_unlock(&region->lock);
     return is;
@@ -782,12 +809,11 @@ static int unlist(struct sp_range_use *range)
     pthread_mutex_lock(&region->lock);
     int error = sp_promise_end(range);
     if (range->is_listed) {
-        if (!range->is_noted && region->promises)
-            sp_promises_settle(region, range, false);
-        struct sp_range_use **link = &region->changes;
-        while (*link != range)
-            link = &(*link)->next_change;
-        *link = range->next_change;
+        if (range->promised)
+            sp_promises_settle(range, false);
+        *range->change_link = range->next_change;
+        if (range->next_change)
+            range->next_change->change_link = range->change_link;
         range->is_listed = false;
         waiter = range->waiters;
         range->waiters = NULL;

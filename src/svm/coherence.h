@@ -53,8 +53,10 @@ struct sp_range_use {
     uint64_t listed_at;         /* counts all that are listed */
     struct sp_coherence *owner; /* the command's */
     struct sp_range_use *next_change;
-    struct sp_waiter *waiters; /* commands that need what it writes */
-    struct sp_copy *promise;   /* what brings it, where that was promised; with a reference */
+    struct sp_range_use **change_link; /* what points to this one */
+    struct sp_copy *promised;          /* of what it will have changed (copies.c) */
+    struct sp_waiter *waiters;         /* commands that need what it writes */
+    struct sp_copy *promise; /* what brings it, where that was promised; with a reference */
 };
 
 /* Commands that one can follow without that they have ended. */

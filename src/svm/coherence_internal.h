@@ -57,7 +57,7 @@ enum sp_copy_state {
 /* A copy under way; it holds a use of its region. Of [first, end) it copies all, or the pieces of
  * its work. */
 struct sp_copy {
-    struct sp_copy *next;  /* of the region: its copies, or its promises where it is not KNOWN */
+    struct sp_copy *next; /* of the region's copies, the promiser's, or the region's dropped ones */
     struct sp_copy **link; /* what points to this one */
     struct sp_work work;
     struct sp_region *region;
@@ -123,8 +123,7 @@ bool sp_copy_promise(struct sp_supply *supply, struct sp_coherence *coherence,
 
 /* The directory knows now of what the supplier's command changed (is_good), or that will not be
  * changed: what it promised is given, or dropped. With the region's lock held. */
-void sp_promises_settle(struct sp_region *region, const struct sp_range_use *supplier,
-                        bool is_good);
+void sp_promises_settle(struct sp_range_use *supplier, bool is_good);
 
 /* The range needs its promise no more: 0, or the error of that copy, but -ECANCELED. With the
  * region's lock held. */

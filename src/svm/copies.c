@@ -294,7 +294,8 @@ static struct sp_copy *make_copy(struct sp_supply *supply, struct sp_region *reg
     copy->work.life = life_for(coherence, copy->executor);
     copy->references = 1;
     copy->state = like->state;
-    link_copy(copy->state == SP_COPY_KNOWN ? &region->copies : &region->promises, copy);
+    copy->promiser = like->promiser;
+    link_copy(copy->promiser ? &copy->promiser->promised : &region->copies, copy);
     /* Relaxed: the caller holds a use, or the arena's lock. */
     atomic_fetch_add_explicit(&region->uses, 1, memory_order_relaxed);
     return copy;
@@ -375,10 +376,10 @@ static struct sp_copy *find_promise(const struct sp_coherence *coherence,
                                     const struct sp_range_use *range,
                                     const struct sp_range_use *supplier)
 {
-    struct sp_copy *copy = range->region->promises;
-    while (copy && (copy->promiser != supplier || copy->destination != range->memory ||
-                    copy->work.life != coherence->life || copy->first > range->first ||
-                    copy->end < range->end || (copy->is_finished && copy->error)))
+    struct sp_copy *copy = supplier->promised;
+    while (copy && (copy->destination != range->memory || copy->work.life != coherence->life ||
+                    copy->first > range->first || copy->end < range->end ||
+                    (copy->is_finished && copy->error)))
         copy = copy->next;
     return copy;
 }
@@ -410,12 +411,12 @@ bool sp_copy_promise(struct sp_supply *supply, struct sp_coherence *coherence,
                                .source = supplier->agent,
                                .destination = range->memory,
                                .reason = "promise",
+                               .promiser = supplier,
                                .state = SP_COPY_PROMISED};
         /* The device's works that use it are among what it waits for. */
         like.work.beside =
             beside_for(region, range->first, range->end, coherence) | SP_BESIDE_WORKS;
         copy = make_copy(supply, region, &like, coherence);
-        copy->promiser = supplier;
         copy->work.fence = fence;
         copy->work.num_after = coherence->num_followed;
         for (unsigned i = 0; i < coherence->num_followed; i++)
@@ -447,12 +448,10 @@ static void note_promise(struct sp_copy *copy)
     sp_transfers_finish(&transfers);
 }
 
-void sp_promises_settle(struct sp_region *region, const struct sp_range_use *supplier, bool is_good)
+void sp_promises_settle(struct sp_range_use *supplier, bool is_good)
 {
-    for (struct sp_copy *copy = region->promises, *next; copy; copy = next) {
-        next = copy->next;
-        if (copy->promiser != supplier)
-            continue;
+    struct sp_region *region = supplier->region;
+    for (struct sp_copy *copy; (copy = supplier->promised);) {
         /* In another life of the device it brings nothing; and what a map of the host covers was
          * not changed for all. */
         bool is_kept =
@@ -461,13 +460,11 @@ void sp_promises_settle(struct sp_region *region, const struct sp_range_use *sup
             sp_directory_is_current(&region->directory, copy->first, copy->end, copy->source);
         copy->promiser = NULL;
         copy->state = is_kept ? SP_COPY_KNOWN : SP_COPY_DROPPED;
+        unlink_copy(copy);
         if (is_kept)
             note_promise(copy);
-        if (!copy->is_finished && !is_kept)
-            continue; /* its end sees to it */
-        unlink_copy(copy);
         if (!copy->is_finished) {
-            link_copy(&region->copies, copy);
+            link_copy(is_kept ? &region->copies : &region->dropped, copy);
             continue;
         }
         if (!is_kept && copy->error != -ECANCELED)

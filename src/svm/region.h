@@ -44,10 +44,9 @@ struct sp_region {
     pthread_mutex_t lock;
     struct sp_directory directory; /* private path only */
     struct sp_copy *copies;        /* under way */
-    struct sp_copy *promises;     /* of what is still being changed, and that changes nothing in the
-                                     directory yet (copies.c) */
-    struct sp_range_use *changes; /* ranges that commands under way overwrite, or on a device with
-                                     memory of its own change; the newest first */
+    struct sp_copy *dropped;       /* promises that were dropped and have not ended */
+    struct sp_range_use *changes;  /* ranges that commands under way overwrite, or on a device with
+                                      memory of its own change; the newest first */
     /* Ended maps of which nobody has asked yet what was written */
     struct sp_watched_map *unsettled;
     struct sp_watched_map *kept; /* one that was asked, and whose range is still watched; or NULL */
