@@ -27,6 +27,9 @@ void __sp_target_group_copy(__generic void *destination, const __generic void *s
 #define DECLARE_TARGET_1(name) float CONST_FUNCTION __sp_target_##name##f(float);
 #define DECLARE_TARGET_2(name) float CONST_FUNCTION __sp_target_##name##f(float, float);
 
+DECLARE_TARGET_1(exp)
+DECLARE_TARGET_1(exp10)
+DECLARE_TARGET_1(exp2)
 DECLARE_TARGET_1(log)
 DECLARE_TARGET_1(log10)
 DECLARE_TARGET_1(log2)

@@ -53,9 +53,6 @@ float CONST_FUNCTION __sp_libm_erfcf(float x)
 
 /* In float they are in math_float.cl. */
 LIBM_1(double, , cos)
-LIBM_1(double, , exp)
-LIBM_1(double, , exp10)
-LIBM_1(double, , exp2)
 LIBM_1(double, , sin)
 LIBM_1(double, , tan)
 LIBM_2(double, , pow)

@@ -160,17 +160,17 @@ static float exponential(float x, float high, float low)
     return __nvvm_ex2_approx_ftz_f(f) * power;
 }
 
-float CONST_FUNCTION __sp_libm_expf(float x)
+float CONST_FUNCTION __sp_target_expf(float x)
 {
     return exponential(x, LOG2_E_HIGH, LOG2_E_LOW);
 }
 
-float CONST_FUNCTION __sp_libm_exp10f(float x)
+float CONST_FUNCTION __sp_target_exp10f(float x)
 {
     return exponential(x, LOG2_10_HIGH, LOG2_10_LOW);
 }
 
-float CONST_FUNCTION __sp_libm_exp2f(float x)
+float CONST_FUNCTION __sp_target_exp2f(float x)
 {
     float power;
     float j = nearest_exponent(x, &power);
