@@ -8,17 +8,15 @@
  * path, so that the accesses are plain and the alloca becomes a register. A uniform variable has
  * two allocas: work-items start from the value before the loop and write the other one, so that "k
  * = k + 1" counts once and not once per work-item. */
-#include "compiler/cc/workgroup/emit.h"
+#include "compiler/cc/workgroup/emitter.h"
 
 #include "compiler/cc/print.h"
-#include "compiler/cc/text.h"
 #include "compiler/cc/workgroup/ahead.h"
 #include "compiler/cc/workgroup/atomics.h"
 #include "compiler/cc/workgroup/interleave.h"
 #include "compiler/cc/workgroup/lanes.h"
 #include "compiler/cc/workgroup/masked.h"
 #include "compiler/cc/workgroup/metadata.h"
-#include "compiler/cc/workgroup/narrow.h"
 #include "compiler/cc/workgroup/prepare.h"
 #include "compiler/cpu_abi.h"
 
@@ -30,259 +28,12 @@
 /* The counter of a work-item that has ended: above all numbers of regions. */
 #define END_NUMBER UINT32_MAX
 
-/* With known sizes, context arrays up to so many bytes in all lie on the stack: LLVM then sees that
- * nobody else reads them, and keeps most in registers. */
-#define STACK_LIMIT 65536u
-
-/* What holds of an NDRange that is not huge. The vector forms are for such only: ids then fit 31
- * bits whatever LLVM knows of their parts, so that "int i = get_global_id(0)" is seen to grow by
- * one from work-item to work-item, and a[i] is a contiguous access and no gather. The work-items of
- * all groups, the offset and a group more stay below 2^31. */
-#define MODEST_ITEMS (UINT64_C(1) << 30)
-#define MODEST_OFFSET (UINT64_C(1) << 29)
-#define MAX_LOCAL_SIZE 1024u /* SP_MAX_WORK_GROUP_SIZE (docs/compiler-contract.md) */
-
 /* Work-items in x below which loops over them cost more than vectors gain, with no known size. */
 #define LEAST_VECTOR_SIZE 8u
 
-struct emitter {
-    const struct sp_wg_plan *plan;
-    const struct sp_wg_environment *env;
-    LLVMContextRef context;
-    LLVMBuilderRef entry; /* before the entry block's end */
-    LLVMBuilderRef at;    /* where the current region is written */
-    LLVMTypeRef i8, i32, i64, pointer;
-    LLVMValueRef function, launch, group[3], scratch;
-    LLVMValueRef work_dim, local_size[3], enqueued_size[3], global_size[3], global_offset[3],
-        num_groups[3];
-    LLVMValueRef local_bytes, context_base, context_bytes, capacity;
-    LLVMValueRef *arguments; /* by parameter */
-    LLVMValueRef *scalars; /* by variable: the alloca; of a SHARED one, its value between regions */
-    LLVMValueRef *work;    /* of a SHARED variable: its value inside a region */
-    LLVMValueRef *arrays;  /* by variable: the start of its context array */
-    LLVMValueRef counters; /* the array of program counters */
-    LLVMValueRef next;     /* alloca: the number of the region that a work-item goes to */
-    LLVMValueRef least;    /* alloca: the lowest of these */
-    LLVMBasicBlockRef *starts; /* by region; the last is the function's end */
-    LLVMValueRef zero;         /* at run time; LLVM does not know */
-    const struct sp_wg_region *region;
-    const uint64_t *known_size;       /* NULL where the local size is not known */
-    struct sp_wg_narrowing narrowing; /* of the current region, with a known size */
-    LLVMBasicBlockRef latch;          /* of the x loop of the current region */
-    LLVMValueRef local_id[3];         /* in the current region */
-    LLVMValueRef row, index; /* of the first work-item in x, and of the work-item, in context arrays
-                              */
-    LLVMValueRef *before;    /* by SHARED variable: its value before the current region */
-    struct sp_map values;    /* instruction, or block, to its copy in the current region */
-};
-
-static LLVMValueRef number(const struct emitter *e, uint64_t value)
-{
-    return LLVMConstInt(e->i64, value, false);
-}
-
-static LLVMBasicBlockRef new_block(const struct emitter *e, const char *name)
+static LLVMBasicBlockRef new_block(const struct sp_wg_emitter *e, const char *name)
 {
     return LLVMAppendBasicBlockInContext(e->context, e->function, name);
-}
-
-static LLVMValueRef byte_address(const struct emitter *e, LLVMBuilderRef builder, LLVMValueRef base,
-                                 LLVMValueRef offset)
-{
-    return LLVMBuildInBoundsGEP2(builder, e->i8, base, &offset, 1, "");
-}
-
-/* A load of what stays the same while the kernel runs. */
-static LLVMValueRef load_fixed(const struct emitter *e, LLVMTypeRef type, LLVMValueRef base,
-                               uint64_t offset, unsigned alignment)
-{
-    LLVMValueRef load =
-        LLVMBuildLoad2(e->entry, type, byte_address(e, e->entry, base, number(e, offset)), "");
-    LLVMSetAlignment(load, alignment);
-    LLVMSetMetadata(load, LLVMGetMDKindIDInContext(e->context, "invariant.load", 14),
-                    LLVMMetadataAsValue(e->context, LLVMMDNodeInContext2(e->context, NULL, 0)));
-    return load;
-}
-
-static LLVMValueRef minimum(LLVMBuilderRef builder, LLVMValueRef a, LLVMValueRef b)
-{
-    return LLVMBuildSelect(builder, LLVMBuildICmp(builder, LLVMIntULT, a, b, ""), a, b, "");
-}
-
-static LLVMValueRef round_up(const struct emitter *e, LLVMValueRef value, uint64_t to)
-{
-    return LLVMBuildAnd(e->entry, LLVMBuildAdd(e->entry, value, number(e, to - 1), ""),
-                        number(e, ~(to - 1)), "");
-}
-
-#define LAUNCH_FIELD(e, type, member)                                                              \
-    load_fixed(e, type, (e)->launch, offsetof(struct sp_cpu_launch, member), 8)
-
-/* The groups in a dimension that MODEST_ITEMS allow: a power of two. `known` is NULL for any local
- * size. */
-static uint64_t modest_groups(const uint64_t *known, unsigned d)
-{
-    uint64_t groups = MODEST_ITEMS / MAX_LOCAL_SIZE;
-    while (known && groups * 2 * known[d] <= MODEST_ITEMS)
-        groups *= 2;
-    return groups;
-}
-
-/* Tells LLVM that a load gives at least 1 and at most MAX_LOCAL_SIZE. */
-static LLVMValueRef bound_size(const struct emitter *e, LLVMValueRef load)
-{
-    LLVMMetadataRef bounds[2] = {LLVMValueAsMetadata(number(e, 1)),
-                                 LLVMValueAsMetadata(number(e, MAX_LOCAL_SIZE + 1))};
-    LLVMSetMetadata(load, LLVMGetMDKindIDInContext(e->context, "range", 5),
-                    LLVMMetadataAsValue(e->context, LLVMMDNodeInContext2(e->context, bounds, 2)));
-    return load;
-}
-
-/* Says the same of values that are below `limit` anyway: LLVM reads it off the operation. */
-static LLVMValueRef bound_value(const struct emitter *e, LLVMValueRef value, uint64_t limit)
-{
-    return LLVMBuildAnd(e->entry, value, number(e, limit - 1), "");
-}
-
-static void load_sizes(struct emitter *e, const uint64_t *known)
-{
-    bool modest = e->plan->form != SP_WG_SCALAR;
-    LLVMValueRef items = number(e, 1);
-    e->work_dim = LAUNCH_FIELD(e, e->i32, work_dim);
-    e->zero = LLVMBuildZExt(e->entry, LAUNCH_FIELD(e, e->i32, reserved), e->i64, "");
-    e->local_bytes = LAUNCH_FIELD(e, e->i64, local_bytes);
-    for (int d = 0; d < 3; d++) {
-        e->global_offset[d] = LAUNCH_FIELD(e, e->i64, global_offset[d]);
-        e->global_size[d] = LAUNCH_FIELD(e, e->i64, global_size[d]);
-        e->num_groups[d] = LAUNCH_FIELD(e, e->i64, num_groups[d]);
-        e->enqueued_size[d] = known ? number(e, known[d]) : LAUNCH_FIELD(e, e->i64, local_size[d]);
-        if (modest && !known)
-            bound_size(e, e->enqueued_size[d]);
-        if (modest) {
-            e->group[d] = bound_value(e, e->group[d], modest_groups(known, (unsigned)d));
-            e->global_offset[d] = bound_value(e, e->global_offset[d], MODEST_OFFSET);
-        }
-        LLVMValueRef done = LLVMBuildMul(e->entry, e->group[d], e->enqueued_size[d], "");
-        LLVMValueRef left = LLVMBuildSub(e->entry, e->global_size[d], done, "");
-        e->local_size[d] =
-            known ? e->enqueued_size[d] : minimum(e->entry, e->enqueued_size[d], left);
-        /* The largest group is no larger than the NDRange. */
-        LLVMValueRef largest =
-            known ? e->enqueued_size[d] : minimum(e->entry, e->enqueued_size[d], e->global_size[d]);
-        items = LLVMBuildMul(e->entry, items, largest, "");
-    }
-    e->capacity = round_up(e, items, SP_CPU_CONTEXT_ROUND);
-    e->context_base = byte_address(e, e->entry, e->scratch, e->local_bytes);
-    e->context_bytes = LLVMBuildMul(e->entry, e->capacity, number(e, e->plan->item_bytes), "");
-}
-
-static void load_arguments(struct emitter *e)
-{
-    LLVMValueRef kernel = e->plan->analysis.graph.function;
-    LLVMValueRef block = LAUNCH_FIELD(e, e->pointer, args);
-    unsigned byval = LLVMGetEnumAttributeKindForName("byval", 5);
-    e->arguments = sp_cc_allocate(LLVMCountParams(kernel) * sizeof(LLVMValueRef));
-    for (unsigned i = 0; i < LLVMCountParams(kernel); i++) {
-        const struct sp_arg_info *arg = &e->env->info->args[i];
-        LLVMTypeRef type = LLVMTypeOf(LLVMGetParam(kernel, i));
-        if (arg->kind == SP_ARG_LOCAL) {
-            LLVMValueRef offset = load_fixed(e, e->i64, block, arg->offset, 8);
-            e->arguments[i] = LLVMBuildAddrSpaceCast(
-                e->entry, byte_address(e, e->entry, e->scratch, offset), type, "");
-        } else if (LLVMGetEnumAttributeAtIndex(kernel, i + 1, byval)) {
-            e->arguments[i] = byte_address(e, e->entry, block, number(e, arg->offset));
-        } else {
-            e->arguments[i] = load_fixed(e, type, block, arg->offset, arg->align);
-        }
-    }
-}
-
-/* The type in which a variable lies in the context: a single bit takes a byte, as vectors of bits
- * in memory do not vectorise. */
-static LLVMTypeRef context_type(const struct emitter *e, LLVMTypeRef type)
-{
-    return LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) == 1 ? e->i8
-                                                                                          : type;
-}
-
-static LLVMValueRef make_array(struct emitter *e, LLVMTypeRef type, uint64_t item_offset,
-                               uint64_t stack_items)
-{
-    if (stack_items) {
-        LLVMValueRef array = LLVMBuildAlloca(e->entry, LLVMArrayType2(type, stack_items), "");
-        LLVMSetAlignment(array, SP_CPU_CONTEXT_ROUND);
-        return array;
-    }
-    LLVMValueRef offset = LLVMBuildMul(e->entry, e->capacity, number(e, item_offset), "");
-    return byte_address(e, e->entry, e->context_base, offset);
-}
-
-static void make_variables(struct emitter *e, const uint64_t *known)
-{
-    const struct sp_wg_plan *plan = e->plan;
-    uint32_t n = plan->num_variables;
-    uint64_t stack_items = 0;
-    if (known) {
-        uint64_t items = known[0] * known[1] * known[2];
-        if (items <= STACK_LIMIT && items * plan->item_bytes <= STACK_LIMIT)
-            stack_items = sp_ir_align_up(items, SP_CPU_CONTEXT_ROUND);
-    }
-    e->scalars = sp_cc_allocate(n * sizeof(LLVMValueRef));
-    e->work = sp_cc_allocate(n * sizeof(LLVMValueRef));
-    e->arrays = sp_cc_allocate(n * sizeof(LLVMValueRef));
-    e->next = LLVMBuildAlloca(e->entry, e->i32, "next");
-    e->least = LLVMBuildAlloca(e->entry, e->i32, "least");
-    for (uint32_t v = 0; v < n; v++) {
-        const struct sp_wg_variable *variable = &plan->variables[v];
-        if (variable->kind != SP_WG_ARRAY)
-            e->scalars[v] = LLVMBuildAlloca(e->entry, variable->type, "");
-        if (variable->kind == SP_WG_SHARED)
-            e->work[v] = LLVMBuildAlloca(e->entry, variable->type, "");
-        if (variable->kind == SP_WG_CONTEXT)
-            e->arrays[v] =
-                make_array(e, context_type(e, variable->type), variable->item_offset, stack_items);
-        /* An address that goes anywhere must lie where __sp_is_private finds it: in the context. */
-        if (variable->kind == SP_WG_ARRAY)
-            e->arrays[v] = make_array(e, variable->type, variable->item_offset,
-                                      variable->unit ? stack_items : 0);
-    }
-    if (plan->counters)
-        e->counters = make_array(e, e->i32, plan->counter_offset, stack_items);
-}
-
-static LLVMValueRef place_of_global(LLVMValueRef global, void *data)
-{
-    struct emitter *e = data;
-    const struct sp_cc_place *place = sp_cc_layout_find(e->env->locals, global);
-    LLVMValueRef base = e->scratch;
-    if (!place) {
-        place = sp_cc_layout_find(e->env->globals, global);
-        if (!place)
-            return NULL;
-        base = LAUNCH_FIELD(e, e->pointer, globals);
-    }
-    LLVMValueRef address = byte_address(e, e->entry, base, number(e, place->offset));
-    return LLVMBuildAddrSpaceCast(e->entry, address, LLVMTypeOf(global), "");
-}
-
-static LLVMValueRef map_operand(struct emitter *e, LLVMValueRef value)
-{
-    LLVMValueRef copy = sp_map_get(&e->values, value);
-    if (copy)
-        return copy;
-    if (LLVMIsAArgument(value)) {
-        LLVMValueRef kernel = e->plan->analysis.graph.function;
-        for (unsigned i = 0; i < LLVMCountParams(kernel); i++)
-            if (LLVMGetParam(kernel, i) == value)
-                return e->arguments[i];
-    }
-    if (LLVMIsAAllocaInst(value)) {
-        uint32_t index = sp_wg_variable_index(e->plan, value);
-        return e->work[index] ? e->work[index] : e->scalars[index];
-    }
-    if (LLVMIsConstant(value) && !LLVMIsAFunction(value))
-        return sp_ir_rebuild_constant(e->at, value, place_of_global, e);
-    return value;
 }
 
 /* True where name is prefix and a dimension, which goes to *d. */
@@ -297,7 +48,7 @@ static bool names_dimension(const char *name, const char *prefix, int *d)
 }
 
 /* True where an address lies in [base, base + bytes). */
-static LLVMValueRef is_inside(struct emitter *e, LLVMValueRef pointer, LLVMValueRef base,
+static LLVMValueRef is_inside(struct sp_wg_emitter *e, LLVMValueRef pointer, LLVMValueRef base,
                               LLVMValueRef bytes)
 {
     LLVMValueRef distance = LLVMBuildSub(e->at, LLVMBuildPtrToInt(e->at, pointer, e->i64, ""),
@@ -306,7 +57,7 @@ static LLVMValueRef is_inside(struct emitter *e, LLVMValueRef pointer, LLVMValue
 }
 
 /* The value of a call of docs/compiler-contract.md's table, or NULL for another call. */
-static LLVMValueRef replace_call(struct emitter *e, LLVMValueRef call)
+static LLVMValueRef replace_call(struct sp_wg_emitter *e, LLVMValueRef call)
 {
     const char *name = sp_ir_callee(call);
     const struct {
@@ -327,19 +78,19 @@ static LLVMValueRef replace_call(struct emitter *e, LLVMValueRef call)
     if (!strcmp(name, "__sp_work_dim"))
         return e->work_dim;
     if (!strcmp(name, SP_GROUP_SCRATCH_NAME)) {
-        LLVMValueRef place = place_of_global(LLVMGetCalledValue(call), e);
+        LLVMValueRef place = sp_wg_place_of_global(LLVMGetCalledValue(call), e);
         return place ? LLVMBuildAddrSpaceCast(e->entry, place, LLVMTypeOf(call), "") : NULL;
     }
     if (!strcmp(name, "__sp_is_local"))
-        return is_inside(e, map_operand(e, LLVMGetOperand(call, 0)), e->scratch, e->local_bytes);
+        return is_inside(e, sp_wg_operand(e, LLVMGetOperand(call, 0)), e->scratch, e->local_bytes);
     if (!strcmp(name, "__sp_is_private"))
-        return is_inside(e, map_operand(e, LLVMGetOperand(call, 0)), e->context_base,
+        return is_inside(e, sp_wg_operand(e, LLVMGetOperand(call, 0)), e->context_base,
                          e->context_bytes);
     if (!strcmp(name, "printf")) {
         unsigned count = LLVMGetNumArgOperands(call);
         LLVMValueRef *operands = sp_cc_allocate(count * sizeof(LLVMValueRef));
         for (unsigned i = 0; i < count; i++)
-            operands[i] = map_operand(e, LLVMGetOperand(call, i));
+            operands[i] = sp_wg_operand(e, LLVMGetOperand(call, i));
         LLVMValueRef result =
             sp_cc_emit_print(e->env->module, e->at, e->entry, e->launch, operands, count);
         free(operands);
@@ -350,26 +101,26 @@ static LLVMValueRef replace_call(struct emitter *e, LLVMValueRef call)
 
 static LLVMValueRef map_for_builder(void *data, LLVMValueRef value)
 {
-    return map_operand(data, value);
+    return sp_wg_operand(data, value);
 }
 
 /* The unit of the interleaved array that an address lies in; 0 for other addresses. */
-static uint32_t unit_of(const struct emitter *e, LLVMValueRef address)
+static uint32_t unit_of(const struct sp_wg_emitter *e, LLVMValueRef address)
 {
     LLVMValueRef root = sp_wg_address_root(address);
     return root ? e->plan->variables[sp_wg_variable_index(e->plan, root)].unit : 0;
 }
 
 /* An address in an interleaved array: an element further is a round of work-items further. */
-static LLVMValueRef scaled_gep(struct emitter *e, LLVMValueRef gep)
+static LLVMValueRef scaled_gep(struct sp_wg_emitter *e, LLVMValueRef gep)
 {
     LLVMTargetDataRef sizes = LLVMGetModuleDataLayout(e->env->module);
     LLVMValueRef bytes = sp_wg_gep_bytes(e->at, gep, sizes, map_for_builder, e);
     bytes = LLVMBuildMul(e->at, bytes, e->capacity, "");
-    return LLVMBuildGEP2(e->at, e->i8, map_operand(e, LLVMGetOperand(gep, 0)), &bytes, 1, "");
+    return LLVMBuildGEP2(e->at, e->i8, sp_wg_operand(e, LLVMGetOperand(gep, 0)), &bytes, 1, "");
 }
 
-static void copy_instruction(struct emitter *e, LLVMValueRef value)
+static void copy_instruction(struct sp_wg_emitter *e, LLVMValueRef value)
 {
     if (LLVMIsAAllocaInst(value) || sp_ir_calls(value, SP_BARRIER_NAME))
         return;
@@ -381,7 +132,7 @@ static void copy_instruction(struct emitter *e, LLVMValueRef value)
     if (!copy) {
         copy = LLVMInstructionClone(value);
         for (int i = 0; i < LLVMGetNumOperands(value); i++)
-            LLVMSetOperand(copy, (unsigned)i, map_operand(e, LLVMGetOperand(value, (unsigned)i)));
+            LLVMSetOperand(copy, (unsigned)i, sp_wg_operand(e, LLVMGetOperand(value, (unsigned)i)));
         LLVMInsertIntoBuilder(e->at, copy);
         if (LLVMIsALoadInst(copy) || LLVMIsAStoreInst(copy) || LLVMIsACallInst(copy))
             sp_wg_mark_access(e->context, copy, e->env->access_group);
@@ -402,7 +153,7 @@ static uint32_t number_of(const struct sp_wg_plan *plan, uint32_t region)
 
 /* The block that a path of the region goes on to: a copy, or one that notes the choice and ends the
  * work-item's turn. */
-static LLVMBasicBlockRef path_to(struct emitter *e, uint32_t block)
+static LLVMBasicBlockRef path_to(struct sp_wg_emitter *e, uint32_t block)
 {
     const struct sp_wg_plan *plan = e->plan;
     bool ends = block == SP_WG_NONE || sp_bits_has(&plan->analysis.leaders, block);
@@ -420,7 +171,7 @@ static LLVMBasicBlockRef path_to(struct emitter *e, uint32_t block)
     return leave;
 }
 
-static void copy_block(struct emitter *e, uint32_t block)
+static void copy_block(struct sp_wg_emitter *e, uint32_t block)
 {
     const struct sp_wg_graph *graph = &e->plan->analysis.graph;
     LLVMValueRef end = LLVMGetBasicBlockTerminator(graph->blocks[block]);
@@ -439,7 +190,7 @@ static void copy_block(struct emitter *e, uint32_t block)
             first = path_to(e, to[e->narrowing.ways[i]]);
         }
     LLVMBasicBlockRef second = parts ? path_to(e, to[1]) : NULL;
-    LLVMValueRef condition = parts ? map_operand(e, LLVMGetCondition(end)) : NULL;
+    LLVMValueRef condition = parts ? sp_wg_operand(e, LLVMGetCondition(end)) : NULL;
     LLVMValueRef branch =
         parts ? LLVMBuildCondBr(e->at, condition, first, second) : LLVMBuildBr(e->at, first);
     if (sp_wg_ends_dividing_loop(e->plan, block))
@@ -448,43 +199,16 @@ static void copy_block(struct emitter *e, uint32_t block)
         sp_wg_mark_rolled_loop(e->context, branch);
 }
 
-static LLVMValueRef context_element(const struct emitter *e, uint32_t variable)
-{
-    LLVMTypeRef type = context_type(e, e->plan->variables[variable].type);
-    LLVMValueRef index = e->index;
-    return LLVMBuildInBoundsGEP2(e->at, type, e->arrays[variable], &index, 1, "");
-}
-
-static void load_variable(struct emitter *e, uint32_t v)
-{
-    LLVMTypeRef type = e->plan->variables[v].type, held = context_type(e, type);
-    LLVMValueRef value = LLVMBuildLoad2(e->at, held, context_element(e, v), "");
-    sp_wg_mark_access(e->context, value, e->env->access_group);
-    if (held != type)
-        value = LLVMBuildTrunc(e->at, value, type, "");
-    LLVMBuildStore(e->at, value, e->scalars[v]);
-}
-
-static void store_variable(struct emitter *e, uint32_t v)
-{
-    LLVMTypeRef type = e->plan->variables[v].type, held = context_type(e, type);
-    LLVMValueRef value = LLVMBuildLoad2(e->at, type, e->scalars[v], "");
-    if (held != type)
-        value = LLVMBuildZExt(e->at, value, held, "");
-    sp_wg_mark_access(e->context, LLVMBuildStore(e->at, value, context_element(e, v)),
-                      e->env->access_group);
-}
-
 /* The loops of the nest: header with the id of dimension d, and latch; and the block behind. */
 struct nest {
     LLVMBasicBlockRef header[3], latch[3], after;
     LLVMValueRef id[3];
 };
 
-static void open_loop(struct emitter *e, struct nest *nest, int d)
+static void open_loop(struct sp_wg_emitter *e, struct nest *nest, int d)
 {
     LLVMBasicBlockRef from = LLVMGetInsertBlock(e->at);
-    LLVMValueRef least = number(e, e->narrowing.first[d]);
+    LLVMValueRef least = sp_wg_number(e, e->narrowing.first[d]);
     nest->header[d] = new_block(e, d == 0 ? "x" : d == 1 ? "y" : "z");
     LLVMBuildBr(e->at, nest->header[d]);
     LLVMPositionBuilderAtEnd(e->at, nest->header[d]);
@@ -494,7 +218,7 @@ static void open_loop(struct emitter *e, struct nest *nest, int d)
 }
 
 /* The loops over z and y. */
-static void open_rows(struct emitter *e, struct nest *nest)
+static void open_rows(struct sp_wg_emitter *e, struct nest *nest)
 {
     for (int d = 2; d >= 1; d--)
         open_loop(e, nest, d);
@@ -506,7 +230,7 @@ static void open_rows(struct emitter *e, struct nest *nest)
     nest->after = new_block(e, "after");
 }
 
-static void open_nest(struct emitter *e, struct nest *nest)
+static void open_nest(struct sp_wg_emitter *e, struct nest *nest)
 {
     open_rows(e, nest);
     open_loop(e, nest, 0);
@@ -515,16 +239,17 @@ static void open_nest(struct emitter *e, struct nest *nest)
 }
 
 /* The builder is at the end of the latch of the loop over dimension `from`, the innermost. */
-static void close_nest(struct emitter *e, struct nest *nest, int from)
+static void close_nest(struct sp_wg_emitter *e, struct nest *nest, int from)
 {
     for (int d = from; d < 3; d++) {
         LLVMBasicBlockRef here = nest->latch[d];
         LLVMPositionBuilderAtEnd(e->at, here);
-        LLVMValueRef id = LLVMBuildAdd(e->at, nest->id[d], number(e, 1), "");
+        LLVMValueRef id = LLVMBuildAdd(e->at, nest->id[d], sp_wg_number(e, 1), "");
         LLVMSetNUW(id, true);
         LLVMSetNSW(id, true);
         LLVMAddIncoming(nest->id[d], &id, &here, 1);
-        LLVMValueRef limit = e->known_size ? number(e, e->narrowing.end[d]) : e->local_size[d];
+        LLVMValueRef limit =
+            e->known_size ? sp_wg_number(e, e->narrowing.end[d]) : e->local_size[d];
         LLVMValueRef more = LLVMBuildICmp(e->at, LLVMIntULT, id, limit, "");
         LLVMValueRef branch = LLVMBuildCondBr(e->at, more, nest->header[d],
                                               d == 2 ? nest->after : nest->latch[d + 1]);
@@ -536,7 +261,7 @@ static void close_nest(struct emitter *e, struct nest *nest, int from)
     LLVMPositionBuilderAtEnd(e->at, nest->after);
 }
 
-static LLVMValueRef counter_address(const struct emitter *e)
+static LLVMValueRef counter_address(const struct sp_wg_emitter *e)
 {
     LLVMValueRef index = e->index;
     return LLVMBuildInBoundsGEP2(e->at, e->i32, e->counters, &index, 1, "");
@@ -544,19 +269,21 @@ static LLVMValueRef counter_address(const struct emitter *e)
 
 /* The first part of the body: variables, and under a mask the question whether this work-item is
  * here. */
-static void begin_item(struct emitter *e, LLVMValueRef *uniform_before, LLVMBasicBlockRef body)
+static void begin_item(struct sp_wg_emitter *e, LLVMValueRef *uniform_before,
+                       LLVMBasicBlockRef body)
 {
     const struct sp_wg_plan *plan = e->plan;
     for (uint32_t v = 0; v < plan->num_variables; v++) {
         const struct sp_wg_variable *variable = &plan->variables[v];
         if (variable->kind == SP_WG_CONTEXT && sp_wg_is_loaded(e->region, v))
-            load_variable(e, v);
+            sp_wg_load_variable(e, v);
         if (uniform_before[v])
             LLVMBuildStore(e->at, uniform_before[v], e->work[v]);
         if (variable->kind == SP_WG_ARRAY) {
             uint64_t step = variable->unit ? variable->unit : variable->size;
-            LLVMValueRef offset = LLVMBuildMul(e->at, e->index, number(e, step), "");
-            sp_map_set(&e->values, variable->alloca, byte_address(e, e->at, e->arrays[v], offset));
+            LLVMValueRef offset = LLVMBuildMul(e->at, e->index, sp_wg_number(e, step), "");
+            sp_map_set(&e->values, variable->alloca,
+                       sp_wg_byte_address(e, e->at, e->arrays[v], offset));
         }
     }
     if (!e->region->masked) {
@@ -572,23 +299,23 @@ static void begin_item(struct emitter *e, LLVMValueRef *uniform_before, LLVMBasi
     LLVMBuildCondBr(e->at, is_here, body, e->latch);
 }
 
-static void end_item(struct emitter *e)
+static void end_item(struct sp_wg_emitter *e)
 {
     LLVMPositionBuilderAtEnd(e->at, e->latch);
     for (uint32_t v = 0; v < e->plan->num_variables; v++)
         if (e->plan->variables[v].kind == SP_WG_CONTEXT && sp_wg_is_stored(e->region, v))
-            store_variable(e, v);
+            sp_wg_store_variable(e, v);
     if (!e->region->counts)
         return;
     LLVMValueRef next = LLVMBuildLoad2(e->at, e->i32, e->next, "");
     sp_wg_mark_access(e->context, LLVMBuildStore(e->at, next, counter_address(e)),
                       e->env->access_group);
     LLVMValueRef least = LLVMBuildLoad2(e->at, e->i32, e->least, "");
-    LLVMBuildStore(e->at, minimum(e->at, next, least), e->least);
+    LLVMBuildStore(e->at, sp_wg_minimum(e->at, next, least), e->least);
 }
 
 /* To the next region: a switch over those that are possible. */
-static void go_on(struct emitter *e)
+static void go_on(struct sp_wg_emitter *e)
 {
     const struct sp_wg_region *region = e->region;
     const struct sp_bits *targets = region->counts ? &region->targets : &region->exits;
@@ -610,7 +337,7 @@ static void go_on(struct emitter *e)
         LLVMAddCase(choice, LLVMConstInt(e->i32, number_of(e->plan, t), false), e->starts[t]);
 }
 
-static void emit_items(struct emitter *e)
+static void emit_items(struct sp_wg_emitter *e)
 {
     const struct sp_wg_graph *graph = &e->plan->analysis.graph;
     struct nest nest;
@@ -628,7 +355,7 @@ static void emit_items(struct emitter *e)
 
 static void begin_lanes_chunk(void *data, LLVMValueRef x)
 {
-    struct emitter *e = data;
+    struct sp_wg_emitter *e = data;
     (void)x;
     for (uint32_t v = 0; v < e->plan->num_variables; v++)
         if (e->before[v])
@@ -637,7 +364,7 @@ static void begin_lanes_chunk(void *data, LLVMValueRef x)
 
 static void begin_lanes_item(void *data, LLVMValueRef x)
 {
-    struct emitter *e = data;
+    struct sp_wg_emitter *e = data;
     sp_map_clear(&e->values);
     e->local_id[0] = x;
     e->index = LLVMBuildAdd(e->at, e->row, x, "");
@@ -650,13 +377,13 @@ static void copy_for_lanes(void *data, LLVMValueRef value)
 
 static LLVMValueRef element_for_lanes(void *data, uint32_t variable, LLVMTypeRef *type)
 {
-    const struct emitter *e = data;
-    *type = context_type(e, e->plan->variables[variable].type);
-    return context_element(e, variable);
+    const struct sp_wg_emitter *e = data;
+    *type = sp_wg_context_type(e, e->plan->variables[variable].type);
+    return sp_wg_context_element(e, variable);
 }
 
 /* The region as vectors made here; false where LLVM is to make them. */
-static bool emit_lanes(struct emitter *e)
+static bool emit_lanes(struct sp_wg_emitter *e)
 {
     struct sp_wg_lanes_maker maker = {e,
                                       e->at,
@@ -687,7 +414,7 @@ static bool emit_lanes(struct emitter *e)
 }
 
 /* What the region's next turns load, asked for. */
-static void emit_ahead(struct emitter *e)
+static void emit_ahead(struct sp_wg_emitter *e)
 {
     struct sp_wg_lanes_maker maker = {e,
                                       e->at,
@@ -699,13 +426,13 @@ static void emit_ahead(struct emitter *e)
                                       element_for_lanes};
     LLVMValueRef others = LLVMBuildMul(e->entry, e->local_size[1], e->local_size[2], "");
     struct sp_wg_ahead ahead = {&maker, e->entry, e->local_size[0],
-                                LLVMBuildICmp(e->entry, LLVMIntEQ, others, number(e, 1), "")};
-    e->row = e->local_id[1] = e->local_id[2] = number(e, 0);
+                                LLVMBuildICmp(e->entry, LLVMIntEQ, others, sp_wg_number(e, 1), "")};
+    e->row = e->local_id[1] = e->local_id[2] = sp_wg_number(e, 0);
     sp_wg_ahead_emit(e->plan, e->region, &ahead);
     sp_map_clear(&e->values);
 }
 
-static void emit_region(struct emitter *e, uint32_t index)
+static void emit_region(struct sp_wg_emitter *e, uint32_t index)
 {
     const struct sp_wg_plan *plan = e->plan;
     e->before = sp_cc_allocate(plan->num_variables * sizeof(LLVMValueRef));
@@ -772,12 +499,12 @@ static LLVMValueRef add_function(const struct sp_wg_environment *env, const char
 }
 
 /* The function with its entry block, in which all that regions share is ready. */
-static void begin_function(struct emitter *e, const struct sp_wg_plan *plan,
+static void begin_function(struct sp_wg_emitter *e, const struct sp_wg_plan *plan,
                            const struct sp_wg_environment *env, const char *name,
                            const uint64_t *local_size)
 {
     LLVMContextRef context = LLVMGetModuleContext(env->module);
-    *e = (struct emitter){
+    *e = (struct sp_wg_emitter){
         .plan = plan,
         .env = env,
         .context = context,
@@ -801,20 +528,15 @@ static void begin_function(struct emitter *e, const struct sp_wg_plan *plan,
     e->starts[0] = new_block(e, "region");
     LLVMPositionBuilderAtEnd(e->entry, entry);
     LLVMPositionBuilderBefore(e->entry, LLVMBuildBr(e->entry, e->starts[0]));
-    load_sizes(e, local_size);
-    load_arguments(e);
-    make_variables(e, local_size);
+    sp_wg_begin_values(e, local_size);
 }
 
-static LLVMValueRef finish_function(struct emitter *e)
+static LLVMValueRef finish_function(struct sp_wg_emitter *e)
 {
     LLVMDisposeBuilder(e->entry);
     LLVMDisposeBuilder(e->at);
     sp_map_finish(&e->values);
-    free(e->arguments);
-    free(e->scalars);
-    free(e->work);
-    free(e->arrays);
+    sp_wg_finish_values(e);
     free(e->starts);
     return e->function;
 }
@@ -822,7 +544,7 @@ static LLVMValueRef finish_function(struct emitter *e)
 LLVMValueRef sp_wg_emit(const struct sp_wg_plan *plan, const struct sp_wg_environment *env,
                         const char *name, const uint64_t *local_size)
 {
-    struct emitter e;
+    struct sp_wg_emitter e;
     begin_function(&e, plan, env, name, local_size);
     for (uint32_t r = 1; r <= plan->num_regions; r++)
         e.starts[r] = new_block(&e, r == plan->num_regions ? "end" : "region");
@@ -857,7 +579,7 @@ LLVMValueRef sp_wg_emit_agreement(const struct sp_wg_plan *plan,
                                   const uint64_t *local_size, LLVMValueRef agreed,
                                   LLVMValueRef other)
 {
-    struct emitter e;
+    struct sp_wg_emitter e;
     struct nest nest;
     LLVMBasicBlockRef asked = plan->analysis.graph.blocks[0];
     LLVMValueRef end = LLVMGetBasicBlockTerminator(asked), none = NULL;
@@ -875,7 +597,7 @@ LLVMValueRef sp_wg_emit_agreement(const struct sp_wg_plan *plan,
     for (LLVMValueRef value = LLVMGetFirstInstruction(asked); value != end;
          value = LLVMGetNextInstruction(value))
         copy_instruction(&e, value);
-    LLVMValueRef yes = LLVMBuildZExt(e.at, map_operand(&e, LLVMGetCondition(end)), e.i32, "");
+    LLVMValueRef yes = LLVMBuildZExt(e.at, sp_wg_operand(&e, LLVMGetCondition(end)), e.i32, "");
     yes = LLVMBuildAdd(e.at, LLVMBuildLoad2(e.at, e.i32, e.least, ""), yes, "");
     LLVMBuildStore(e.at, yes, e.least);
     LLVMBuildBr(e.at, e.latch);
@@ -925,12 +647,12 @@ LLVMValueRef sp_wg_emit_choice(const struct sp_wg_environment *env, const char *
     LLVMPositionBuilderAtEnd(c.b, LLVMAppendBasicBlockInContext(context, c.function, "entry"));
     for (unsigned d = 0; d < 3; d++) {
         require(&c, LLVMIntULE, field(&c, offsetof(struct sp_cpu_launch, num_groups[d])),
-                LLVMConstInt(c.i64, modest_groups(local_size, d), false));
+                LLVMConstInt(c.i64, sp_wg_modest_groups(local_size, d), false));
         require(&c, LLVMIntULT, field(&c, offsetof(struct sp_cpu_launch, global_offset[d])),
-                LLVMConstInt(c.i64, MODEST_OFFSET, false));
+                LLVMConstInt(c.i64, SP_WG_MODEST_OFFSET, false));
         if (!local_size) {
             LLVMValueRef size = field(&c, offsetof(struct sp_cpu_launch, local_size[d]));
-            require(&c, LLVMIntULE, size, LLVMConstInt(c.i64, MAX_LOCAL_SIZE, false));
+            require(&c, LLVMIntULE, size, LLVMConstInt(c.i64, SP_WG_MAX_LOCAL_SIZE, false));
             if (d == 0)
                 require(&c, LLVMIntUGE, size, LLVMConstInt(c.i64, LEAST_VECTOR_SIZE, false));
             continue;
