@@ -193,6 +193,40 @@ static struct expression *variable_or_constant(struct generator *g, struct type 
     return e;
 }
 
+static struct expression *number(struct generator *g, int64_t value)
+{
+    struct expression *e = new_expression(g, CONSTANT, scalar_int, true);
+    e->number = value;
+    return e;
+}
+
+static struct expression *joined(struct generator *g, enum operation operation,
+                                 struct expression *a, struct expression *b)
+{
+    struct expression *e = new_expression(g, operation, scalar_int, a->uniform && b->uniform);
+    e->kids[0] = a;
+    e->kids[1] = b;
+    return e;
+}
+
+/* An id cut, or moved, at a stride that the launch knows and that is often a multiple of vectors:
+ * 2 * id - (id & (stride - 1)), id ^ stride and the like. */
+static struct expression *strip_index(struct generator *g)
+{
+    static const enum operation operations[] = {AND, AND, OR, XOR, SHR};
+    enum operation operation = operations[below(g, 5)];
+    struct expression *id = identity(g, false), *n = new_expression(g, ID, scalar_int, true);
+    n->which = ID_N;
+    if (operation != SHR)
+        n = joined(g, SHL, n, number(g, 2 + below(g, 4)));
+    if (operation == AND && chance(g, 60))
+        n = joined(g, SUB, n, number(g, 1));
+    struct expression *cut = joined(g, operation, id, n);
+    if (chance(g, 50))
+        cut = joined(g, chance(g, 50) ? SUB : ADD, joined(g, SHL, id, number(g, 1)), cut);
+    return cut;
+}
+
 static struct expression *leaf(struct generator *g, struct type type, bool uniform, int depth)
 {
     if (type.lanes == 1 && type.base == BASE_UINT && g->readable_counts && chance(g, 40)) {
@@ -207,7 +241,8 @@ static struct expression *leaf(struct generator *g, struct type type, bool unifo
             return identity(g, uniform);
         if (what < 35) {
             struct expression *e = new_expression(g, INPUT, type, uniform);
-            e->kids[0] = make(g, scalar_int, uniform, depth - 1);
+            e->kids[0] = !uniform && chance(g, 25) ? strip_index(g)
+                                                   : make(g, scalar_int, uniform, depth - 1);
             return e;
         }
         if (what < 50 && depth > -2)

@@ -1307,4 +1307,81 @@ KERNEL(address_of_the_last_turn)
         SYNC;
     }
     out[GID * 4] = sum + in[at];
+
+/* Strips of neighbours, whose addresses are in a row if a number of the launch is of some kind:
+ * 16 or 64 (n - 1 times 16), 16 or 40 (8 times n), 16 or 128. */
+#define STRIDE ((n - 1) * 16)
+
+KERNEL(strips_of_masks)
+{
+    uint l = LID, stride = STRIDE, odd = 8 * n, i = 2 * l - (l & (stride - 1));
+    int sum = in[i & 63] * 3 + in[(i + stride) & 63];
+    sum += in[(2 * l - (l & (odd - 1))) & 63] * 5 + in[(l & stride) & 63] * 7;
+    sum += in[(l & ~(stride - 1)) & 63] * 11 + in[(l | stride) & 63] * 13;
+    ulong wide = get_global_id(0), mask = (1ul << (n + 2)) - 1;
+    out[GID * 4] = sum;
+    out[GID * 4 + 1] = in[(wide & mask) & 63];
+    out[GID * 4 + 2] = ((i & (stride << 1)) == 0) == (in[i & 63] > in[(i + stride) & 63]);
+}
+
+KERNEL(strips_of_partners)
+{
+    uint l = LID, partner = l ^ STRIDE, other = l ^ (8 * n);
+    tmp[partner] = in[GID] + (int)l;
+    SYNC;
+    int own = tmp[partner];
+    SYNC;
+    tmp[other] = own * 3;
+    SYNC;
+    out[GID * 4] = tmp[other];
+    out[GID * 4 + 1] = in[(partner + 16) & 63];
+}
+
+KERNEL(strips_of_quotients)
+{
+    uint l = LID, stride = STRIDE, bits = n + 2;
+    ulong wide = get_global_id(0), odd = 8 * n;
+    int sum = in[(l / stride * 2 * stride + l % stride) & 63];
+    sum += in[((l >> bits << (bits + 1)) + (l & ((1u << bits) - 1))) & 63] * 3;
+    sum += in[(wide / odd + wide % odd) & 63] * 5 + in[(int)(l >> n) & 63] * 7;
+    if (in[GID] & 4) /* a divisor that is 0 where nobody divides */
+        sum += in[(l % (stride + (in[GID] & 4) - 4)) & 63];
+    if (n > 9)
+        sum += in[l / (n - n / 2 * 2 - n % 2) & 63];
+    out[GID * 4] = sum;
+}
+
+/* The first of a strip has no part in it, and its index is below 0. */
+KERNEL(strips_in_part)
+{
+    int x = (int)get_local_id(0) - 5, stride = (int)STRIDE, sum = 0;
+    if (x >= 0) {
+        sum = in[(x ^ stride) & 63];
+        if (in[GID] & 1)
+            sum += in[((x + 5) & (stride - 1)) & 63] * 3;
+        tmp[((x + 5) ^ stride) & 1023] = sum;
+    }
+    ushort small = (ushort)(x + 5), some = (ushort)STRIDE;
+    uchar tiny = (uchar)(x + 5), part = (uchar)STRIDE;
+    out[GID * 4] = sum;
+    out[GID * 4 + 1] = in[(ushort)(small ^ some) & 63] + 3 * in[(uchar)(tiny & (uchar)(part - 1)) & 63];
+    out[GID * 4 + 2] = in[(short)((short)small % (short)some) & 63];
+}
+
+/* The stride is a variable that all work-items share. */
+KERNEL(strips_in_a_loop)
+{
+    uint l = LID, size = LSIZE & ~31u;
+    int sum = 0;
+    for (uint stride = STRIDE; stride > 0; stride >>= 1) {
+        tmp[l] = in[GID] + (int)stride;
+        SYNC;
+        uint partner = l ^ stride;
+        if (partner < (uint)LSIZE)
+            sum = sum * 3 + tmp[partner];
+        if (l < size)
+            sum += tmp[l & (stride - 1)] - tmp[(l & ~(stride - 1)) & 1023];
+        SYNC;
+    }
+    out[GID * 4] = sum;
 }

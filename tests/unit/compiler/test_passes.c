@@ -401,7 +401,7 @@ static void test_skipped_divisions_vary(void **state)
 {
     struct parsed parsed;
     struct sp_wg_plan plan;
-    struct sp_map copies = {0};
+    struct sp_map copies = {0}, elsewhere = {0};
     (void)state;
     parse(&parsed, "define void @k(ptr addrspace(1) %p, i64 %n, i32 %m) {\n"
                    "entry:\n"
@@ -430,12 +430,17 @@ static void test_skipped_divisions_vary(void **state)
     assert_false(sp_wg_may_trap(fixed));
     sp_map_set(&copies, some, some);
     sp_map_set(&copies, fixed, fixed);
-    sp_wg_vary_divisors(graph->blocks[then], &copies, n, n);
+    sp_map_set(&elsewhere, some, some);
+    sp_wg_vary_divisors(graph->blocks[then], &copies, &elsewhere, n, n);
+    assert_ptr_equal(LLVMGetOperand(some, 1), divisor);
+    sp_map_clear(&elsewhere);
+    sp_wg_vary_divisors(graph->blocks[then], &copies, &elsewhere, n, n);
     assert_int_equal(LLVMGetInstructionOpcode(LLVMGetOperand(some, 1)), LLVMXor);
     assert_ptr_equal(LLVMGetOperand(LLVMGetOperand(some, 1), 0), divisor);
     assert_true(LLVMIsAConstantInt(LLVMGetOperand(fixed, 1)));
     assert_false(sp_cc_module_is_broken(parsed.module, "here", &parsed.log));
     sp_map_finish(&copies);
+    sp_map_finish(&elsewhere);
     sp_wg_plan_finish(&plan);
     discard_ir(&parsed);
 }

@@ -28,6 +28,9 @@
 /* The counter of a work-item that has ended: above all numbers of regions. */
 #define END_NUMBER UINT32_MAX
 
+/* A strip (strips.h) is as many work-items as a vector has lanes of so many bits. */
+#define STRIP_BITS 32u
+
 /* Work-items in x below which loops over them cost more than vectors gain, with no known size. */
 #define LEAST_VECTOR_SIZE 8u
 
@@ -120,11 +123,49 @@ static LLVMValueRef scaled_gep(struct sp_wg_emitter *e, LLVMValueRef gep)
     return LLVMBuildGEP2(e->at, e->i8, sp_wg_operand(e, LLVMGetOperand(gep, 0)), &bytes, 1, "");
 }
 
+/* The value in a strip's first work-item: all that it hangs on is built here, once. */
+static LLVMValueRef first_of_strip(struct sp_wg_emitter *e, const struct sp_wg_strips *strips,
+                                   LLVMValueRef value)
+{
+    LLVMValueRef first = sp_map_get(&e->firsts, value), operands[3] = {NULL};
+    if (first || !LLVMIsAInstruction(value))
+        return first ? first : sp_wg_operand(e, value);
+    if (LLVMIsACallInst(value)) {
+        first = replace_call(e, value);
+    } else if (LLVMIsALoadInst(value)) {
+        first = e->before[sp_wg_variable_index(e->plan, LLVMGetOperand(value, 0))];
+    } else {
+        for (int i = 0; i < LLVMGetNumOperands(value); i++)
+            operands[i] = first_of_strip(e, strips, LLVMGetOperand(value, (unsigned)i));
+        first = sp_wg_strip_first(e->at, value, operands);
+    }
+    sp_map_set(&e->firsts, value, first);
+    return first;
+}
+
+/* What a value that grows evenly within strips is in the current work-item; NULL for others. */
+static LLVMValueRef value_in_strip(struct sp_wg_emitter *e, LLVMValueRef value)
+{
+    const struct sp_wg_slope *slope = e->strips ? sp_wg_slope(e->strips, value) : NULL;
+    LLVMValueRef first = slope ? sp_map_get(&e->firsts, value) : NULL;
+    if (!slope || !slope->slope)
+        return first;
+    LLVMTypeRef type = LLVMTypeOf(value);
+    LLVMValueRef more = LLVMBuildIntCast2(e->at, e->place, type, false, "");
+    more = LLVMBuildMul(e->at, more, LLVMConstInt(type, slope->slope, false), "");
+    LLVMValueRef sum = LLVMBuildAdd(e->at, first, more, "");
+    if (slope->slope == 1 && slope->aligned && LLVMIsAInstruction(sum))
+        LLVMSetNUW(sum, true);
+    return sum;
+}
+
 static void copy_instruction(struct sp_wg_emitter *e, LLVMValueRef value)
 {
     if (LLVMIsAAllocaInst(value) || sp_ir_calls(value, SP_BARRIER_NAME))
         return;
-    LLVMValueRef copy = LLVMIsACallInst(value) ? replace_call(e, value) : NULL;
+    LLVMValueRef copy = value_in_strip(e, value);
+    if (!copy && LLVMIsACallInst(value))
+        copy = replace_call(e, value);
     if (LLVMIsAGetElementPtrInst(value) && unit_of(e, value))
         copy = scaled_gep(e, value);
     if (sp_wg_is_local_atomic(value))
@@ -181,7 +222,7 @@ static void copy_block(struct sp_wg_emitter *e, uint32_t block)
          value = LLVMGetNextInstruction(value))
         copy_instruction(e, value);
     if (e->plan->form != SP_WG_SCALAR && sp_wg_is_skipped(e->plan, e->region, block))
-        sp_wg_vary_divisors(graph->blocks[block], &e->values, e->local_id[0], e->zero);
+        sp_wg_vary_divisors(graph->blocks[block], &e->values, &e->firsts, e->local_id[0], e->zero);
     LLVMBasicBlockRef first = path_to(e, to[0]);
     bool parts = to[0] != SP_WG_NONE && to[1] != SP_WG_NONE;
     for (uint32_t i = 0; i < e->narrowing.num_decisions; i++)
@@ -337,20 +378,122 @@ static void go_on(struct sp_wg_emitter *e)
         LLVMAddCase(choice, LLVMConstInt(e->i32, number_of(e->plan, t), false), e->starts[t]);
 }
 
-static void emit_items(struct sp_wg_emitter *e)
+/* The body of the loop over x. */
+static void emit_body(struct sp_wg_emitter *e)
 {
     const struct sp_wg_graph *graph = &e->plan->analysis.graph;
-    struct nest nest;
-    if (e->known_size)
-        sp_wg_narrow(e->plan, e->region, e->known_size, &e->narrowing);
-    open_nest(e, &nest);
     for (uint32_t i = 0; i < e->region->num_blocks; i++)
         sp_map_set(&e->values, graph->blocks[e->region->blocks[i]], new_block(e, ""));
     begin_item(e, e->before, sp_map_get(&e->values, graph->blocks[e->region->leader]));
     for (uint32_t i = 0; i < e->region->num_blocks; i++)
         copy_block(e, e->region->blocks[i]);
     end_item(e);
+}
+
+static void emit_items(struct sp_wg_emitter *e)
+{
+    struct nest nest;
+    open_nest(e, &nest);
+    emit_body(e);
     close_nest(e, &nest, 0);
+}
+
+/* Whether the work-items in x are whole strips, and what the strips ask is so. */
+static LLVMValueRef ask_strips(struct sp_wg_emitter *e, const struct sp_wg_strips *strips)
+{
+    const LLVMValueRef multiples[] = {e->local_size[0], e->enqueued_size[0], e->global_offset[0]};
+    LLVMValueRef yes = LLVMConstInt(LLVMInt1TypeInContext(e->context), 1, false);
+    for (size_t i = 0; i < sizeof(multiples) / sizeof(multiples[0]); i++)
+        yes = LLVMBuildAnd(e->at, yes,
+                           sp_wg_strip_answer(e->at, strips, SP_WG_LOW_ZEROS, multiples[i]), "");
+    sp_map_clear(&e->firsts);
+    for (unsigned i = 0; i < strips->num_questions; i++) {
+        LLVMValueRef value = first_of_strip(e, strips, strips->questions[i].value);
+        yes = LLVMBuildAnd(e->at, yes,
+                           sp_wg_strip_answer(e->at, strips, strips->questions[i].kind, value), "");
+    }
+    sp_map_clear(&e->firsts);
+    return yes;
+}
+
+/* The nest with the loop over x in two: over strips, and within each. */
+static void emit_strips(struct sp_wg_emitter *e, const struct sp_wg_strips *strips)
+{
+    const struct sp_wg_graph *graph = &e->plan->analysis.graph;
+    LLVMValueRef zero = sp_wg_number(e, 0), width = sp_wg_number(e, strips->width);
+    struct nest nest;
+    open_rows(e, &nest);
+    LLVMBasicBlockRef row = LLVMGetInsertBlock(e->at), strip = new_block(e, "strip"),
+                      items = new_block(e, "x"), next = new_block(e, "latch");
+    LLVMBuildBr(e->at, strip);
+    LLVMPositionBuilderAtEnd(e->at, strip);
+    LLVMValueRef start = LLVMBuildPhi(e->at, e->i64, "");
+    LLVMAddIncoming(start, &zero, &row, 1);
+    e->local_id[0] = start;
+    sp_map_clear(&e->firsts);
+    for (uint32_t i = 0; i < e->region->num_blocks; i++)
+        for (LLVMValueRef value = LLVMGetFirstInstruction(graph->blocks[e->region->blocks[i]]);
+             value; value = LLVMGetNextInstruction(value))
+            if (sp_wg_slope(strips, value))
+                first_of_strip(e, strips, value);
+    LLVMBuildBr(e->at, items);
+    LLVMPositionBuilderAtEnd(e->at, items);
+    e->place = LLVMBuildPhi(e->at, e->i64, "");
+    LLVMAddIncoming(e->place, &zero, &strip, 1);
+    e->local_id[0] = LLVMBuildNUWAdd(e->at, start, e->place, "");
+    e->index = LLVMBuildAdd(e->at, e->row, e->local_id[0], "");
+    e->latch = nest.latch[0];
+    e->strips = strips;
+    emit_body(e);
+    e->strips = NULL;
+    sp_map_clear(&e->firsts);
+    LLVMValueRef more = LLVMBuildNUWAdd(e->at, e->place, sp_wg_number(e, 1), "");
+    LLVMAddIncoming(e->place, &more, &nest.latch[0], 1);
+    LLVMValueRef branch =
+        LLVMBuildCondBr(e->at, LLVMBuildICmp(e->at, LLVMIntULT, more, width, ""), items, next);
+    sp_wg_mark_loop(e->context, branch, e->env->access_group);
+    LLVMPositionBuilderAtEnd(e->at, next);
+    more = LLVMBuildNUWAdd(e->at, start, width, "");
+    LLVMAddIncoming(start, &more, &next, 1);
+    branch = LLVMBuildCondBr(e->at, LLVMBuildICmp(e->at, LLVMIntULT, more, e->local_size[0], ""),
+                             strip, nest.latch[1]);
+    sp_wg_mark_plain_loop(e->context, branch);
+    close_nest(e, &nest, 1);
+}
+
+/* The region twice: for strips where the launch's numbers suit, else as it is written. */
+static void emit_either(struct sp_wg_emitter *e, const struct sp_wg_strips *strips)
+{
+    LLVMBasicBlockRef ways[2] = {new_block(e, "strips"), new_block(e, "items")},
+                      join = new_block(e, "join");
+    LLVMBuildCondBr(e->at, ask_strips(e, strips), ways[0], ways[1]);
+    for (int way = 0; way < 2; way++) {
+        sp_map_clear(&e->values);
+        LLVMPositionBuilderAtEnd(e->at, ways[way]);
+        if (way == 0)
+            emit_strips(e, strips);
+        else
+            emit_items(e);
+        LLVMBuildBr(e->at, join);
+    }
+    LLVMPositionBuilderAtEnd(e->at, join);
+}
+
+/* The region as loops of which LLVM makes vectors. */
+static void emit_loops(struct sp_wg_emitter *e)
+{
+    struct sp_wg_strips strips;
+    if (e->known_size)
+        sp_wg_narrow(e->plan, e->region, e->known_size, &e->narrowing);
+    bool wanted = e->plan->form != SP_WG_SCALAR && !e->region->masked && !e->region->counts &&
+                  !e->narrowing.num_decisions;
+    if (!wanted ||
+        !sp_wg_strips_init(&strips, e->plan, e->region, e->env->vector_bits / STRIP_BITS)) {
+        emit_items(e);
+        return;
+    }
+    emit_either(e, &strips);
+    sp_wg_strips_finish(&strips);
 }
 
 static void begin_lanes_chunk(void *data, LLVMValueRef x)
@@ -447,7 +590,7 @@ static void emit_region(struct sp_wg_emitter *e, uint32_t index)
     if (plan->form != SP_WG_SCALAR)
         emit_ahead(e);
     if (!emit_lanes(e))
-        emit_items(e);
+        emit_loops(e);
     for (uint32_t v = 0; v < plan->num_variables; v++)
         if (e->before[v] && sp_bits_has(&e->region->written, v))
             LLVMBuildStore(e->at, LLVMBuildLoad2(e->at, plan->variables[v].type, e->work[v], ""),
@@ -536,6 +679,7 @@ static LLVMValueRef finish_function(struct sp_wg_emitter *e)
     LLVMDisposeBuilder(e->entry);
     LLVMDisposeBuilder(e->at);
     sp_map_finish(&e->values);
+    sp_map_finish(&e->firsts);
     sp_wg_finish_values(e);
     free(e->starts);
     return e->function;

@@ -6,6 +6,7 @@
 #include "compiler/cc/text.h"
 #include "compiler/cc/workgroup/emit.h"
 #include "compiler/cc/workgroup/narrow.h"
+#include "compiler/cc/workgroup/strips.h"
 
 /* What holds of an NDRange that is not huge. The vector forms are for such only: ids then fit 31
  * bits whatever LLVM knows of their parts, so that "int i = get_global_id(0)" is seen to grow by
@@ -44,6 +45,9 @@ struct sp_wg_emitter {
                               */
     LLVMValueRef *before;    /* by SHARED variable: its value before the current region */
     struct sp_map values;    /* instruction, or block, to its copy in the current region */
+    const struct sp_wg_strips *strips; /* while a region is emitted for strips, else NULL */
+    struct sp_map firsts;              /* instruction to its value in a strip's first work-item */
+    LLVMValueRef place;                /* of the work-item in its strip */
 };
 
 /* Small steps that both files take. */

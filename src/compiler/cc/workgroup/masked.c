@@ -36,14 +36,15 @@ bool sp_wg_is_skipped(const struct sp_wg_plan *plan, const struct sp_wg_region *
     return true;
 }
 
-void sp_wg_vary_divisors(LLVMBasicBlockRef block, const struct sp_map *copies, LLVMValueRef lane,
-                         LLVMValueRef zero)
+void sp_wg_vary_divisors(LLVMBasicBlockRef block, const struct sp_map *copies,
+                         const struct sp_map *elsewhere, LLVMValueRef lane, LLVMValueRef zero)
 {
     LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(zero)));
     for (LLVMValueRef value = LLVMGetFirstInstruction(block); value;
          value = LLVMGetNextInstruction(value)) {
         LLVMValueRef division = sp_map_get(copies, value);
-        if (!division || !sp_wg_may_trap(value) || !sp_wg_may_trap(division))
+        if (!division || !sp_wg_may_trap(value) || !sp_wg_may_trap(division) ||
+            sp_map_get(elsewhere, value))
             continue;
         LLVMValueRef divisor = LLVMGetOperand(division, 1);
         LLVMPositionBuilderBefore(builder, division);

@@ -14,9 +14,10 @@ bool sp_wg_is_skipped(const struct sp_wg_plan *plan, const struct sp_wg_region *
 
 /* Lets the divisors of such divisions seem to differ from work-item to work-item, in the copies
  * that `copies` names for the instructions of `block`. `zero` is an i64 that is 0 at run time,
- * which LLVM does not know; `lane` an i64 that differs. */
-void sp_wg_vary_divisors(LLVMBasicBlockRef block, const struct sp_map *copies, LLVMValueRef lane,
-                         LLVMValueRef zero);
+ * which LLVM does not know; `lane` an i64 that differs. Instructions of `elsewhere` are left alone:
+ * their copies are not under the mask. */
+void sp_wg_vary_divisors(LLVMBasicBlockRef block, const struct sp_map *copies,
+                         const struct sp_map *elsewhere, LLVMValueRef lane, LLVMValueRef zero);
 
 /* True where `block` is a latch of a loop within a region and the loop has such a division. */
 bool sp_wg_ends_dividing_loop(const struct sp_wg_plan *plan, uint32_t block);
