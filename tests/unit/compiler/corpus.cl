@@ -1307,6 +1307,7 @@ KERNEL(address_of_the_last_turn)
         SYNC;
     }
     out[GID * 4] = sum + in[at];
+}
 
 /* Strips of neighbours, whose addresses are in a row if a number of the launch is of some kind:
  * 16 or 64 (n - 1 times 16), 16 or 40 (8 times n), 16 or 128. */
@@ -1384,4 +1385,49 @@ KERNEL(strips_in_a_loop)
         SYNC;
     }
     out[GID * 4] = sum;
+}
+
+/* Conditions on which all work-items of most groups agree, and those of some do not. */
+KERNEL(agreed_bounds)
+{
+    uint i = (uint)get_global_id(0), bound = n * 29, low = 0u - 20;
+    int sum = 0, j = (int)i - 30;
+    if (i < bound)
+        sum += in[i & 63];
+    if (i + low < bound) /* wraps around within a group, to below the bound and to above */
+        sum += in[i & 31] * 3;
+    if (j > -3 && j < (int)bound)
+        sum += in[(uint)(j + 40) & 63] * 5;
+    if (!(i == 0 || i == bound || (uint)get_global_id(1) == n))
+        sum += in[(i + 1) & 63] * 7;
+    if ((ushort)(i * 600) < (ushort)(bound * 300))
+        sum += in[(i + 2) & 63] * 11;
+    if ((char)i >= (char)n)
+        sum += in[(i + 3) & 63] * 13;
+    out[GID * 4] = sum;
+    if (i * 3 >= bound)
+        return;
+    out[GID * 4 + 1] = sum + 1;
+    if (get_global_id(0) + get_global_id(1) != n + 60)
+        out[GID * 4 + 2] = sum + 2;
+}
+
+KERNEL(agreed_between_barriers)
+{
+    uint i = (uint)get_global_id(0), end = 100 / n;
+    int4 v = i < end ? (int4)(in[i & 63], in[(i + 1) & 63], in[(i + 2) & 63], in[(i + 3) & 63]) : (int4)(0);
+    for (uint k = 0; k < n; k++) {
+        tmp[LID] = v.x + (int)k;
+        SYNC;
+        if (i + k < end - k) /* both change from turn to turn */
+            v.y += tmp[(LID + 1) % LSIZE] * (int)k;
+        end -= k & 1;
+        if (i < end)
+            v.z += (int)end;
+        SYNC;
+    }
+    if (i < end)
+        *(global int4 *)(out + GID * 4) = v + tmp[LID];
+    if (LID == LSIZE - 1)
+        out[GID * 4 + 1] = tmp[LID];
 }

@@ -181,7 +181,7 @@ static void test_shapes(void **state)
         struct planned parsed;
         struct sp_wg_shapes of;
         parse(&parsed, shapes[i].body);
-        bool known = sp_wg_shapes_init(&of, &parsed.plan, parsed.region, size, LANES);
+        bool known = sp_wg_shapes_init(&of, &parsed.plan, parsed.region, NULL, size, LANES);
         if (known != (shapes[i].item != NULL))
             fail_msg("%s", shapes[i].body);
         if (known) {
@@ -209,7 +209,7 @@ static void test_who_is_active(void **state)
                    "  br i1 %c, label %yes, label %join\n"
                    "yes: %i = add i32 %z, -3\n" WIDE "  br label %join\n"
                    "join:\n");
-    assert_true(sp_wg_shapes_init(&of, &parsed.plan, parsed.region, size, LANES));
+    assert_true(sp_wg_shapes_init(&of, &parsed.plan, parsed.region, NULL, size, LANES));
     for (uint32_t b = 0; b < parsed.region->num_blocks; b++) {
         LLVMBasicBlockRef block = parsed.plan.analysis.graph.blocks[of.blocks[b]];
         bool yes = !strcmp(LLVMGetBasicBlockName(block), "yes");
@@ -254,7 +254,7 @@ static void test_which_regions_become_lanes(void **state)
         const uint64_t of_group[3] = {expected[i].x, 1, 1};
         parse(&parsed, expected[i].body);
         struct sp_wg_lanes *lanes =
-            sp_wg_lanes_create(&parsed.plan, parsed.region, of_group, expected[i].bits);
+            sp_wg_lanes_create(&parsed.plan, parsed.region, NULL, of_group, expected[i].bits);
         if (!!lanes != expected[i].wanted)
             fail_msg("%zu", i);
         sp_wg_lanes_destroy(lanes);

@@ -188,6 +188,10 @@ bool sp_wg_affine_of(const struct sp_wg_uniformity *uniformity, LLVMValueRef val
     case LLVMAnd:
         return low_bits(second) && sp_wg_affine_of(uniformity, first, affine) &&
                fits(affine, low_bits(second));
+    case LLVMOr:
+        if (!LLVMGetIsDisjoint(value))
+            return false;
+        /* fallthrough */
     case LLVMAdd:
         return sp_wg_affine_of(uniformity, first, affine) &&
                sp_wg_affine_of(uniformity, second, &other) && add(affine, &other);

@@ -115,7 +115,9 @@ static bool is_narrowed(const struct sp_wg_chunks *c)
     uint32_t branches = 0;
     sp_wg_narrow(c->plan, c->region, c->shapes.local_size, &narrowing);
     for (uint32_t b = 0; b < c->region->num_blocks; b++)
-        branches += LLVMGetNumSuccessors(LLVMGetBasicBlockTerminator(sp_wg_chunk_block(c, b))) > 1;
+        branches +=
+            LLVMGetNumSuccessors(LLVMGetBasicBlockTerminator(sp_wg_chunk_block(c, b))) > 1 &&
+            sp_wg_agreed_way(c->shapes.agreed, c->shapes.blocks[b]) < 0;
     return branches == narrowing.num_decisions;
 }
 
@@ -242,8 +244,8 @@ static bool suits(const struct sp_wg_plan *plan, const struct sp_wg_region *regi
 }
 
 bool sp_wg_chunks_init(struct sp_wg_chunks *c, const struct sp_wg_plan *plan,
-                       const struct sp_wg_region *region, const uint64_t local_size[3],
-                       uint32_t vector_bits)
+                       const struct sp_wg_region *region, const struct sp_wg_agreed *agreed,
+                       const uint64_t local_size[3], uint32_t vector_bits)
 {
     *c = (struct sp_wg_chunks){
         .plan = plan,
@@ -252,7 +254,7 @@ bool sp_wg_chunks_init(struct sp_wg_chunks *c, const struct sp_wg_plan *plan,
     };
     if (suits(plan, region))
         c->count = choose_lanes(plan, region, c->sizes, local_size[0], vector_bits);
-    if (!c->count || !sp_wg_shapes_init(&c->shapes, plan, region, local_size, c->count))
+    if (!c->count || !sp_wg_shapes_init(&c->shapes, plan, region, agreed, local_size, c->count))
         return false;
     if (pays(c) && find_pieces(c))
         return true;

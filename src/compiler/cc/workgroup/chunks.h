@@ -26,11 +26,12 @@ struct sp_wg_chunks {
     unsigned num_pieces;
 };
 
-/* For groups of `local_size`, and vectors of `vector_bits`. False where LLVM's vectoriser does as
+/* For groups of `local_size` whose work-items go the ways of `agreed` (or NULL), and vectors of
+ * `vector_bits`. False where LLVM's vectoriser does as
  * well, or the region is not of this kind; then there is nothing to finish. */
 bool sp_wg_chunks_init(struct sp_wg_chunks *chunks, const struct sp_wg_plan *plan,
-                       const struct sp_wg_region *region, const uint64_t local_size[3],
-                       uint32_t vector_bits);
+                       const struct sp_wg_region *region, const struct sp_wg_agreed *agreed,
+                       const uint64_t local_size[3], uint32_t vector_bits);
 void sp_wg_chunks_finish(struct sp_wg_chunks *chunks);
 
 uint64_t sp_wg_num_chunks(const struct sp_wg_chunks *chunks);

@@ -10,14 +10,10 @@
  * = k + 1" counts once and not once per work-item. */
 #include "compiler/cc/workgroup/emitter.h"
 
-#include "compiler/cc/print.h"
 #include "compiler/cc/workgroup/ahead.h"
-#include "compiler/cc/workgroup/atomics.h"
-#include "compiler/cc/workgroup/interleave.h"
 #include "compiler/cc/workgroup/lanes.h"
 #include "compiler/cc/workgroup/masked.h"
 #include "compiler/cc/workgroup/metadata.h"
-#include "compiler/cc/workgroup/prepare.h"
 #include "compiler/cpu_abi.h"
 
 #include <llvm-c/Target.h>
@@ -37,153 +33,6 @@
 static LLVMBasicBlockRef new_block(const struct sp_wg_emitter *e, const char *name)
 {
     return LLVMAppendBasicBlockInContext(e->context, e->function, name);
-}
-
-/* True where name is prefix and a dimension, which goes to *d. */
-static bool names_dimension(const char *name, const char *prefix, int *d)
-{
-    size_t length = strlen(prefix);
-    if (strncmp(name, prefix, length) || name[length] < '0' || name[length] > '2' ||
-        name[length + 1])
-        return false;
-    *d = name[length] - '0';
-    return true;
-}
-
-/* True where an address lies in [base, base + bytes). */
-static LLVMValueRef is_inside(struct sp_wg_emitter *e, LLVMValueRef pointer, LLVMValueRef base,
-                              LLVMValueRef bytes)
-{
-    LLVMValueRef distance = LLVMBuildSub(e->at, LLVMBuildPtrToInt(e->at, pointer, e->i64, ""),
-                                         LLVMBuildPtrToInt(e->at, base, e->i64, ""), "");
-    return LLVMBuildZExt(e->at, LLVMBuildICmp(e->at, LLVMIntULT, distance, bytes, ""), e->i32, "");
-}
-
-/* The value of a call of docs/compiler-contract.md's table, or NULL for another call. */
-static LLVMValueRef replace_call(struct sp_wg_emitter *e, LLVMValueRef call)
-{
-    const char *name = sp_ir_callee(call);
-    const struct {
-        const char *prefix;
-        LLVMValueRef *values;
-    } tables[] = {
-        {"__sp_local_id_", e->local_id},       {"__sp_group_id_", e->group},
-        {"__sp_local_size_", e->local_size},   {"__sp_enqueued_local_size_", e->enqueued_size},
-        {"__sp_global_size_", e->global_size}, {"__sp_global_offset_", e->global_offset},
-        {"__sp_num_groups_", e->num_groups},
-    };
-    int d;
-    if (!name)
-        return NULL;
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-        if (names_dimension(name, tables[i].prefix, &d))
-            return tables[i].values[d];
-    if (!strcmp(name, "__sp_work_dim"))
-        return e->work_dim;
-    if (!strcmp(name, SP_GROUP_SCRATCH_NAME)) {
-        LLVMValueRef place = sp_wg_place_of_global(LLVMGetCalledValue(call), e);
-        return place ? LLVMBuildAddrSpaceCast(e->entry, place, LLVMTypeOf(call), "") : NULL;
-    }
-    if (!strcmp(name, "__sp_is_local"))
-        return is_inside(e, sp_wg_operand(e, LLVMGetOperand(call, 0)), e->scratch, e->local_bytes);
-    if (!strcmp(name, "__sp_is_private"))
-        return is_inside(e, sp_wg_operand(e, LLVMGetOperand(call, 0)), e->context_base,
-                         e->context_bytes);
-    if (!strcmp(name, "printf")) {
-        unsigned count = LLVMGetNumArgOperands(call);
-        LLVMValueRef *operands = sp_cc_allocate(count * sizeof(LLVMValueRef));
-        for (unsigned i = 0; i < count; i++)
-            operands[i] = sp_wg_operand(e, LLVMGetOperand(call, i));
-        LLVMValueRef result =
-            sp_cc_emit_print(e->env->module, e->at, e->entry, e->launch, operands, count);
-        free(operands);
-        return result;
-    }
-    return NULL;
-}
-
-static LLVMValueRef map_for_builder(void *data, LLVMValueRef value)
-{
-    return sp_wg_operand(data, value);
-}
-
-/* The unit of the interleaved array that an address lies in; 0 for other addresses. */
-static uint32_t unit_of(const struct sp_wg_emitter *e, LLVMValueRef address)
-{
-    LLVMValueRef root = sp_wg_address_root(address);
-    return root ? e->plan->variables[sp_wg_variable_index(e->plan, root)].unit : 0;
-}
-
-/* An address in an interleaved array: an element further is a round of work-items further. */
-static LLVMValueRef scaled_gep(struct sp_wg_emitter *e, LLVMValueRef gep)
-{
-    LLVMTargetDataRef sizes = LLVMGetModuleDataLayout(e->env->module);
-    LLVMValueRef bytes = sp_wg_gep_bytes(e->at, gep, sizes, map_for_builder, e);
-    bytes = LLVMBuildMul(e->at, bytes, e->capacity, "");
-    return LLVMBuildGEP2(e->at, e->i8, sp_wg_operand(e, LLVMGetOperand(gep, 0)), &bytes, 1, "");
-}
-
-/* The value in a strip's first work-item: all that it hangs on is built here, once. */
-static LLVMValueRef first_of_strip(struct sp_wg_emitter *e, const struct sp_wg_strips *strips,
-                                   LLVMValueRef value)
-{
-    LLVMValueRef first = sp_map_get(&e->firsts, value), operands[3] = {NULL};
-    if (first || !LLVMIsAInstruction(value))
-        return first ? first : sp_wg_operand(e, value);
-    if (LLVMIsACallInst(value)) {
-        first = replace_call(e, value);
-    } else if (LLVMIsALoadInst(value)) {
-        first = e->before[sp_wg_variable_index(e->plan, LLVMGetOperand(value, 0))];
-    } else {
-        for (int i = 0; i < LLVMGetNumOperands(value); i++)
-            operands[i] = first_of_strip(e, strips, LLVMGetOperand(value, (unsigned)i));
-        first = sp_wg_strip_first(e->at, value, operands);
-    }
-    sp_map_set(&e->firsts, value, first);
-    return first;
-}
-
-/* What a value that grows evenly within strips is in the current work-item; NULL for others. */
-static LLVMValueRef value_in_strip(struct sp_wg_emitter *e, LLVMValueRef value)
-{
-    const struct sp_wg_slope *slope = e->strips ? sp_wg_slope(e->strips, value) : NULL;
-    LLVMValueRef first = slope ? sp_map_get(&e->firsts, value) : NULL;
-    if (!slope || !slope->slope)
-        return first;
-    LLVMTypeRef type = LLVMTypeOf(value);
-    LLVMValueRef more = LLVMBuildIntCast2(e->at, e->place, type, false, "");
-    more = LLVMBuildMul(e->at, more, LLVMConstInt(type, slope->slope, false), "");
-    LLVMValueRef sum = LLVMBuildAdd(e->at, first, more, "");
-    if (slope->slope == 1 && slope->aligned && LLVMIsAInstruction(sum))
-        LLVMSetNUW(sum, true);
-    return sum;
-}
-
-static void copy_instruction(struct sp_wg_emitter *e, LLVMValueRef value)
-{
-    if (LLVMIsAAllocaInst(value) || sp_ir_calls(value, SP_BARRIER_NAME))
-        return;
-    LLVMValueRef copy = value_in_strip(e, value);
-    if (!copy && LLVMIsACallInst(value))
-        copy = replace_call(e, value);
-    if (LLVMIsAGetElementPtrInst(value) && unit_of(e, value))
-        copy = scaled_gep(e, value);
-    if (sp_wg_is_local_atomic(value))
-        copy = sp_wg_build_local_atomic(e->at, value, map_for_builder, e);
-    if (!copy) {
-        copy = LLVMInstructionClone(value);
-        for (int i = 0; i < LLVMGetNumOperands(value); i++)
-            LLVMSetOperand(copy, (unsigned)i, sp_wg_operand(e, LLVMGetOperand(value, (unsigned)i)));
-        LLVMInsertIntoBuilder(e->at, copy);
-        if (LLVMIsALoadInst(copy) || LLVMIsAStoreInst(copy) || LLVMIsACallInst(copy))
-            sp_wg_mark_access(e->context, copy, e->env->access_group);
-        sp_wg_mark_space(e->context, copy);
-        bool load = LLVMIsALoadInst(value), store = LLVMIsAStoreInst(value);
-        uint32_t unit = load || store ? unit_of(e, LLVMGetOperand(value, load ? 0 : 1)) : 0;
-        if (unit)
-            LLVMSetAlignment(copy, unit);
-    }
-    sp_map_set(&e->values, value, copy);
 }
 
 static uint32_t number_of(const struct sp_wg_plan *plan, uint32_t region)
@@ -220,16 +69,19 @@ static void copy_block(struct sp_wg_emitter *e, uint32_t block)
     LLVMPositionBuilderAtEnd(e->at, sp_map_get(&e->values, graph->blocks[block]));
     for (LLVMValueRef value = LLVMGetFirstInstruction(graph->blocks[block]); value != end;
          value = LLVMGetNextInstruction(value))
-        copy_instruction(e, value);
+        sp_wg_copy_instruction(e, value);
     if (e->plan->form != SP_WG_SCALAR && sp_wg_is_skipped(e->plan, e->region, block))
         sp_wg_vary_divisors(graph->blocks[block], &e->values, &e->firsts, e->local_id[0], e->zero);
     LLVMBasicBlockRef first = path_to(e, to[0]);
     bool parts = to[0] != SP_WG_NONE && to[1] != SP_WG_NONE;
+    int way = sp_wg_agreed_way(e->agreed, block);
     for (uint32_t i = 0; i < e->narrowing.num_decisions; i++)
-        if (e->narrowing.blocks[i] == block) {
-            parts = false;
-            first = path_to(e, to[e->narrowing.ways[i]]);
-        }
+        if (e->narrowing.blocks[i] == block)
+            way = e->narrowing.ways[i];
+    if (parts && way >= 0) {
+        parts = false;
+        first = path_to(e, to[way]);
+    }
     LLVMBasicBlockRef second = parts ? path_to(e, to[1]) : NULL;
     LLVMValueRef condition = parts ? sp_wg_operand(e, LLVMGetCondition(end)) : NULL;
     LLVMValueRef branch =
@@ -398,6 +250,13 @@ static void emit_items(struct sp_wg_emitter *e)
     close_nest(e, &nest, 0);
 }
 
+static void emit_narrowed(struct sp_wg_emitter *e)
+{
+    if (e->known_size)
+        sp_wg_narrow(e->plan, e->region, e->known_size, &e->narrowing);
+    emit_items(e);
+}
+
 /* Whether the work-items in x are whole strips, and what the strips ask is so. */
 static LLVMValueRef ask_strips(struct sp_wg_emitter *e, const struct sp_wg_strips *strips)
 {
@@ -408,7 +267,7 @@ static LLVMValueRef ask_strips(struct sp_wg_emitter *e, const struct sp_wg_strip
                            sp_wg_strip_answer(e->at, strips, SP_WG_LOW_ZEROS, multiples[i]), "");
     sp_map_clear(&e->firsts);
     for (unsigned i = 0; i < strips->num_questions; i++) {
-        LLVMValueRef value = first_of_strip(e, strips, strips->questions[i].value);
+        LLVMValueRef value = sp_wg_value_here(e, strips->questions[i].value);
         yes = LLVMBuildAnd(e->at, yes,
                            sp_wg_strip_answer(e->at, strips, strips->questions[i].kind, value), "");
     }
@@ -435,7 +294,7 @@ static void emit_strips(struct sp_wg_emitter *e, const struct sp_wg_strips *stri
         for (LLVMValueRef value = LLVMGetFirstInstruction(graph->blocks[e->region->blocks[i]]);
              value; value = LLVMGetNextInstruction(value))
             if (sp_wg_slope(strips, value))
-                first_of_strip(e, strips, value);
+                sp_wg_value_here(e, value);
     LLVMBuildBr(e->at, items);
     LLVMPositionBuilderAtEnd(e->at, items);
     e->place = LLVMBuildPhi(e->at, e->i64, "");
@@ -515,7 +374,7 @@ static void begin_lanes_item(void *data, LLVMValueRef x)
 
 static void copy_for_lanes(void *data, LLVMValueRef value)
 {
-    copy_instruction(data, value);
+    sp_wg_copy_instruction(data, value);
 }
 
 static LLVMValueRef element_for_lanes(void *data, uint32_t variable, LLVMTypeRef *type)
@@ -534,12 +393,12 @@ static bool emit_lanes(struct sp_wg_emitter *e)
                                       begin_lanes_chunk,
                                       begin_lanes_item,
                                       copy_for_lanes,
-                                      map_for_builder,
+                                      sp_wg_operand_for,
                                       element_for_lanes};
     if (!e->known_size || e->plan->form == SP_WG_SCALAR)
         return false;
     struct sp_wg_lanes *lanes =
-        sp_wg_lanes_create(e->plan, e->region, e->known_size, e->env->vector_bits);
+        sp_wg_lanes_create(e->plan, e->region, e->agreed, e->known_size, e->env->vector_bits);
     if (!lanes)
         return false;
     struct nest nest;
@@ -556,6 +415,60 @@ static bool emit_lanes(struct sp_wg_emitter *e)
     return true;
 }
 
+static void emit_form(struct sp_wg_emitter *e)
+{
+    if (!emit_lanes(e))
+        emit_loops(e);
+}
+
+/* Whether all work-items go the ways that the region is emitted for. */
+static LLVMValueRef ask_agreed(struct sp_wg_emitter *e, const struct sp_wg_agreed *agreed)
+{
+    LLVMValueRef yes = LLVMConstInt(LLVMInt1TypeInContext(e->context), 1, false);
+    for (unsigned i = 0; i < agreed->num_questions; i++) {
+        const struct sp_wg_agree_question *question = &agreed->questions[i];
+        LLVMValueRef ends[2];
+        for (int last = 0; last < 2; last++) {
+            for (int d = 0; d < 3; d++)
+                e->local_id[d] = last
+                                     ? LLVMBuildSub(e->at, e->local_size[d], sp_wg_number(e, 1), "")
+                                     : sp_wg_number(e, 0);
+            sp_map_clear(&e->firsts);
+            ends[last] = sp_wg_value_here(e, question->value);
+        }
+        LLVMValueRef bound = sp_wg_value_here(e, question->bound);
+        yes = LLVMBuildAnd(e->at, yes,
+                           sp_wg_agree_answer(e->at, question->predicate, ends[0], ends[1], bound),
+                           "");
+    }
+    sp_map_clear(&e->firsts);
+    return yes;
+}
+
+/* The region, or the region twice: for groups whose work-items agree, and as it is written. */
+static void emit_ways(struct sp_wg_emitter *e)
+{
+    struct sp_wg_agreed agreed;
+    if (e->plan->form == SP_WG_SCALAR || !sp_wg_agree(e->plan, e->region, e->known_size, &agreed)) {
+        emit_form(e);
+        return;
+    }
+    LLVMBasicBlockRef ways[2] = {new_block(e, "agreed"), new_block(e, "parted")},
+                      join = new_block(e, "join");
+    LLVMBuildCondBr(e->at, ask_agreed(e, &agreed), ways[0], ways[1]);
+    LLVMPositionBuilderAtEnd(e->at, ways[0]);
+    e->agreed = &agreed;
+    emit_form(e);
+    e->agreed = NULL;
+    LLVMBuildBr(e->at, join);
+    sp_map_clear(&e->values);
+    LLVMPositionBuilderAtEnd(e->at, ways[1]);
+    /* Which runs for few groups: as soon made as may be. */
+    emit_narrowed(e);
+    LLVMBuildBr(e->at, join);
+    LLVMPositionBuilderAtEnd(e->at, join);
+}
+
 /* What the region's next turns load, asked for. */
 static void emit_ahead(struct sp_wg_emitter *e)
 {
@@ -565,7 +478,7 @@ static void emit_ahead(struct sp_wg_emitter *e)
                                       begin_lanes_chunk,
                                       begin_lanes_item,
                                       copy_for_lanes,
-                                      map_for_builder,
+                                      sp_wg_operand_for,
                                       element_for_lanes};
     LLVMValueRef others = LLVMBuildMul(e->entry, e->local_size[1], e->local_size[2], "");
     struct sp_wg_ahead ahead = {&maker, e->entry, e->local_size[0],
@@ -589,8 +502,7 @@ static void emit_region(struct sp_wg_emitter *e, uint32_t index)
         LLVMBuildStore(e->at, LLVMConstInt(e->i32, END_NUMBER, false), e->least);
     if (plan->form != SP_WG_SCALAR)
         emit_ahead(e);
-    if (!emit_lanes(e))
-        emit_loops(e);
+    emit_ways(e);
     for (uint32_t v = 0; v < plan->num_variables; v++)
         if (e->before[v] && sp_bits_has(&e->region->written, v))
             LLVMBuildStore(e->at, LLVMBuildLoad2(e->at, plan->variables[v].type, e->work[v], ""),
@@ -740,7 +652,7 @@ LLVMValueRef sp_wg_emit_agreement(const struct sp_wg_plan *plan,
     LLVMPositionBuilderAtEnd(e.at, body);
     for (LLVMValueRef value = LLVMGetFirstInstruction(asked); value != end;
          value = LLVMGetNextInstruction(value))
-        copy_instruction(&e, value);
+        sp_wg_copy_instruction(&e, value);
     LLVMValueRef yes = LLVMBuildZExt(e.at, sp_wg_operand(&e, LLVMGetCondition(end)), e.i32, "");
     yes = LLVMBuildAdd(e.at, LLVMBuildLoad2(e.at, e.i32, e.least, ""), yes, "");
     LLVMBuildStore(e.at, yes, e.least);

@@ -1,9 +1,11 @@
-/* What the files that emit a kernel's function share: emit.c loops over work-items, values.c knows
- * where their values, the kernel's arguments and sizes are. */
+/* What the files that emit a kernel's function share: emit.c loops over work-items, copies.c
+ * copies what each does, values.c knows where their values, the kernel's arguments and sizes are.
+ */
 #ifndef SP_COMPILER_CC_WORKGROUP_EMITTER_H
 #define SP_COMPILER_CC_WORKGROUP_EMITTER_H
 
 #include "compiler/cc/text.h"
+#include "compiler/cc/workgroup/agree.h"
 #include "compiler/cc/workgroup/emit.h"
 #include "compiler/cc/workgroup/narrow.h"
 #include "compiler/cc/workgroup/strips.h"
@@ -46,6 +48,7 @@ struct sp_wg_emitter {
     LLVMValueRef *before;    /* by SHARED variable: its value before the current region */
     struct sp_map values;    /* instruction, or block, to its copy in the current region */
     const struct sp_wg_strips *strips; /* while a region is emitted for strips, else NULL */
+    const struct sp_wg_agreed *agreed; /* while a region is emitted for groups that agree */
     struct sp_map firsts;              /* instruction to its value in a strip's first work-item */
     LLVMValueRef place;                /* of the work-item in its strip */
 };
@@ -82,5 +85,15 @@ LLVMValueRef sp_wg_context_element(const struct sp_wg_emitter *e, uint32_t varia
 /* The current work-item's value from the context into its alloca, and back. */
 void sp_wg_load_variable(struct sp_wg_emitter *e, uint32_t variable);
 void sp_wg_store_variable(struct sp_wg_emitter *e, uint32_t variable);
+
+/* copies.c: the instruction for the current work-item, which e->values then names. */
+void sp_wg_copy_instruction(struct sp_wg_emitter *e, LLVMValueRef value);
+
+/* A computable value (agree.h) in the work-item that e->local_id names, a strip's first or another:
+ * all that it hangs on is built once, and kept in e->firsts. */
+LLVMValueRef sp_wg_value_here(struct sp_wg_emitter *e, LLVMValueRef value);
+
+/* sp_wg_operand, for callbacks: `data` is the emitter. */
+LLVMValueRef sp_wg_operand_for(void *data, LLVMValueRef value);
 
 #endif

@@ -740,10 +740,11 @@ static void emit_piece(struct sp_wg_lanes *l)
 
 struct sp_wg_lanes *sp_wg_lanes_create(const struct sp_wg_plan *plan,
                                        const struct sp_wg_region *region,
+                                       const struct sp_wg_agreed *agreed,
                                        const uint64_t local_size[3], uint32_t vector_bits)
 {
     struct sp_wg_chunks chunks;
-    if (!sp_wg_chunks_init(&chunks, plan, region, local_size, vector_bits))
+    if (!sp_wg_chunks_init(&chunks, plan, region, agreed, local_size, vector_bits))
         return NULL;
     LLVMContextRef context = LLVMGetTypeContext(LLVMTypeOf(plan->analysis.graph.function));
     struct sp_wg_lanes *l = sp_cc_allocate(sizeof(*l));

@@ -4,7 +4,7 @@
 #ifndef SP_COMPILER_CC_WORKGROUP_LANES_H
 #define SP_COMPILER_CC_WORKGROUP_LANES_H
 
-#include "compiler/cc/workgroup/regions.h"
+#include "compiler/cc/workgroup/agree.h"
 
 /* What emit.c does for this: it makes the scalar code of one work-item, from which vectors start.
  */
@@ -25,11 +25,13 @@ struct sp_wg_lanes_maker {
     LLVMValueRef (*element)(void *data, uint32_t variable, LLVMTypeRef *type);
 };
 
-/* For a region in groups of the size `local_size`, with vectors of `vector_bits`. NULL where LLVM's
+/* For a region in groups of the size `local_size`, whose work-items go the ways of `agreed` (or
+ * NULL), with vectors of `vector_bits`. NULL where LLVM's
  * vectoriser does as well, or the region is not of this kind. */
 struct sp_wg_lanes;
 struct sp_wg_lanes *sp_wg_lanes_create(const struct sp_wg_plan *plan,
                                        const struct sp_wg_region *region,
+                                       const struct sp_wg_agreed *agreed,
                                        const uint64_t local_size[3], uint32_t vector_bits);
 void sp_wg_lanes_destroy(struct sp_wg_lanes *lanes);
 

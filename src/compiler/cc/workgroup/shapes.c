@@ -653,7 +653,8 @@ static bool part_items(struct walk *walk)
     uint32_t block = shapes->blocks[walk->at];
     const uint32_t *to = graph->successors[block];
     const struct sp_wg_shape *condition = NULL;
-    if (to[0] != SP_WG_NONE && to[1] != SP_WG_NONE) {
+    int way = sp_wg_agreed_way(shapes->agreed, block);
+    if (to[0] != SP_WG_NONE && to[1] != SP_WG_NONE && way < 0) {
         condition =
             operand(walk, LLVMGetCondition(LLVMGetBasicBlockTerminator(graph->blocks[block])));
         if (!is_known(condition))
@@ -667,7 +668,7 @@ static bool part_items(struct walk *walk)
             next++;
         if (next <= walk->at)
             return false;
-        for (uint64_t x = 0; x < num_items(walk); x++)
+        for (uint64_t x = 0; x < num_items(walk) && (way < 0 || (unsigned)way == s); x++)
             if (!condition || condition->by_item[x] != s)
                 shapes->active[next][x] |= shapes->active[walk->at][x];
     }
@@ -708,14 +709,15 @@ static void order_blocks(struct sp_wg_shapes *shapes)
 }
 
 bool sp_wg_shapes_init(struct sp_wg_shapes *shapes, const struct sp_wg_plan *plan,
-                       const struct sp_wg_region *region, const uint64_t local_size[3],
-                       uint32_t lanes)
+                       const struct sp_wg_region *region, const struct sp_wg_agreed *agreed,
+                       const uint64_t local_size[3], uint32_t lanes)
 {
     uint64_t items = local_size[0];
     struct walk walk = {
         .shapes = shapes,
         .sizes = LLVMGetModuleDataLayout(LLVMGetGlobalParent(plan->analysis.graph.function))};
-    *shapes = (struct sp_wg_shapes){.plan = plan, .region = region, .lanes = lanes};
+    *shapes =
+        (struct sp_wg_shapes){.plan = plan, .region = region, .agreed = agreed, .lanes = lanes};
     memcpy(shapes->local_size, local_size, sizeof(shapes->local_size));
     shapes->blocks = sp_cc_allocate(region->num_blocks * sizeof(uint32_t));
     shapes->active = sp_cc_allocate(region->num_blocks * sizeof(bool *));

@@ -4,7 +4,7 @@
 #ifndef SP_COMPILER_CC_WORKGROUP_SHAPES_H
 #define SP_COMPILER_CC_WORKGROUP_SHAPES_H
 
-#include "compiler/cc/workgroup/regions.h"
+#include "compiler/cc/workgroup/agree.h"
 
 /* A number is the sum of at most so many terms that are the same for all work-items. */
 #define SP_WG_MOST_TERMS 4u
@@ -37,6 +37,7 @@ struct sp_wg_shape {
 struct sp_wg_shapes {
     const struct sp_wg_plan *plan;
     const struct sp_wg_region *region;
+    const struct sp_wg_agreed *agreed; /* or NULL */
     uint64_t local_size[3];
     uint32_t lanes;   /* work-items in a chunk: consecutive in x, the first a multiple of it */
     uint32_t *blocks; /* of the region, each after those that lead to it */
@@ -46,12 +47,13 @@ struct sp_wg_shapes {
     size_t num_owned;
 };
 
-/* For groups of `local_size`, whose x is a multiple of `lanes`. False where the region has a loop,
+/* For groups of `local_size`, whose x is a multiple of `lanes`, and whose work-items go the ways of
+ * `agreed` (or NULL). False where the region has a loop,
  * a branch whose way is not a matter of the place in x alone, or an instruction of which vectors
  * are not made; then there is nothing to finish. */
 bool sp_wg_shapes_init(struct sp_wg_shapes *shapes, const struct sp_wg_plan *plan,
-                       const struct sp_wg_region *region, const uint64_t local_size[3],
-                       uint32_t lanes);
+                       const struct sp_wg_region *region, const struct sp_wg_agreed *agreed,
+                       const uint64_t local_size[3], uint32_t lanes);
 void sp_wg_shapes_finish(struct sp_wg_shapes *shapes);
 
 /* Of an instruction of the region; NULL for one that has no value. */

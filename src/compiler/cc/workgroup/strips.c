@@ -14,6 +14,7 @@
 #include "compiler/cc/workgroup/strips.h"
 
 #include "compiler/cc/text.h"
+#include "compiler/cc/workgroup/agree.h"
 #include "compiler/cc/workgroup/numbers.h"
 
 #include <stdlib.h>
@@ -326,17 +327,11 @@ static struct sp_wg_slope call(LLVMValueRef value)
     return NOTHING;
 }
 
-/* A load of a variable that is the same for all and that the region leaves alone. */
 static struct sp_wg_slope load(const struct walk *walk, LLVMValueRef value)
 {
-    const struct sp_wg_plan *plan = walk->strips->plan;
-    LLVMValueRef slot = LLVMGetOperand(value, 0);
-    if (!LLVMIsAAllocaInst(slot) || !sp_map_get(&plan->variable_of, slot) || !width_of(value))
-        return NOTHING;
-    uint32_t v = sp_wg_variable_index(plan, slot);
-    bool kept =
-        plan->variables[v].kind == SP_WG_SHARED && !sp_bits_has(&walk->strips->region->written, v);
-    return kept ? same(false, true) : NOTHING;
+    const struct sp_wg_strips *strips = walk->strips;
+    return width_of(value) && sp_wg_is_kept(strips->plan, strips->region, value) ? same(false, true)
+                                                                                 : NOTHING;
 }
 
 static void find_access(struct walk *walk, LLVMValueRef gep)
@@ -420,23 +415,6 @@ void sp_wg_strips_finish(struct sp_wg_strips *strips)
     free(strips->owned);
     sp_map_finish(&strips->slopes);
     sp_map_finish(&strips->aligned);
-}
-
-LLVMValueRef sp_wg_strip_first(LLVMBuilderRef builder, LLVMValueRef instruction,
-                               const LLVMValueRef operands[3])
-{
-    LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
-    if (LLVMIsACastInst(instruction))
-        return LLVMBuildCast(builder, opcode, operands[0], LLVMTypeOf(instruction), "");
-    if (opcode == LLVMICmp)
-        return LLVMBuildICmp(builder, LLVMGetICmpPredicate(instruction), operands[0], operands[1],
-                             "");
-    if (opcode == LLVMSelect)
-        return LLVMBuildSelect(builder, operands[0], operands[1], operands[2], "");
-    /* A sum also for the first work-item, of which nobody said that the bits are apart. */
-    if (opcode == LLVMOr && LLVMGetIsDisjoint(instruction))
-        opcode = LLVMAdd;
-    return LLVMBuildBinOp(builder, opcode, operands[0], operands[1], "");
 }
 
 LLVMValueRef sp_wg_strip_answer(LLVMBuilderRef builder, const struct sp_wg_strips *strips,

@@ -52,12 +52,6 @@ void sp_wg_strips_finish(struct sp_wg_strips *strips);
 /* Of an instruction of the region: NULL where nothing is known. */
 const struct sp_wg_slope *sp_wg_slope(const struct sp_wg_strips *strips, LLVMValueRef value);
 
-/* Builds the instruction for a strip's first work-item out of its operands there, without the
- * flags that hold only where the source runs it: it may be one that the first does not run. Not
- * for calls and loads. */
-LLVMValueRef sp_wg_strip_first(LLVMBuilderRef builder, LLVMValueRef instruction,
-                               const LLVMValueRef operands[3]);
-
 /* Whether the value is of that kind: an i1. */
 LLVMValueRef sp_wg_strip_answer(LLVMBuilderRef builder, const struct sp_wg_strips *strips,
                                 enum sp_wg_strip_kind kind, LLVMValueRef value);
