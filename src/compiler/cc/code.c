@@ -13,6 +13,7 @@
 #include "compiler/cc/replaceable.h"
 #include "compiler/cc/target.h"
 #include "compiler/cc/workgroup/emit.h"
+#include "compiler/cc/workgroup/ends.h"
 #include "compiler/cc/workgroup/metadata.h"
 #include "compiler/cc/workgroup/prepare.h"
 #include "compiler/cc/workgroup/rows.h"
@@ -364,6 +365,8 @@ static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *resu
     if (sp_cc_module_is_broken(work->module, "after work-group formation", log))
         return SP_CC_INTERNAL;
     if (!run(work, work->optimise ? "globaldce,default<O3>" : "globaldce,default<O1>", log))
+        return SP_CC_INTERNAL;
+    if (sp_cc_passes_failed(sp_wg_finish_ends(work->module, work->machine), log))
         return SP_CC_INTERNAL;
     if (work->optimise && !finish_vectors(work, log))
         return SP_CC_INTERNAL;

@@ -11,6 +11,7 @@
 #include "compiler/cc/workgroup/emitter.h"
 
 #include "compiler/cc/workgroup/ahead.h"
+#include "compiler/cc/workgroup/ends.h"
 #include "compiler/cc/workgroup/lanes.h"
 #include "compiler/cc/workgroup/masked.h"
 #include "compiler/cc/workgroup/metadata.h"
@@ -597,6 +598,15 @@ static LLVMValueRef finish_function(struct sp_wg_emitter *e)
     return e->function;
 }
 
+/* Local memory: the kernel's own variables, and what each argument points to. */
+static void mark_ends(struct sp_wg_emitter *e)
+{
+    sp_wg_mark_end(e->at, e->env->module, e->scratch);
+    for (uint32_t i = 0; i < e->env->info->num_args; i++)
+        if (e->env->info->args[i].kind == SP_ARG_LOCAL)
+            sp_wg_mark_end(e->at, e->env->module, e->arguments[i]);
+}
+
 LLVMValueRef sp_wg_emit(const struct sp_wg_plan *plan, const struct sp_wg_environment *env,
                         const char *name, const uint64_t *local_size)
 {
@@ -607,6 +617,8 @@ LLVMValueRef sp_wg_emit(const struct sp_wg_plan *plan, const struct sp_wg_enviro
     for (uint32_t r = 0; r < plan->num_regions; r++)
         emit_region(&e, r);
     LLVMPositionBuilderAtEnd(e.at, e.starts[plan->num_regions]);
+    if (local_size)
+        mark_ends(&e);
     LLVMBuildRetVoid(e.at);
     return finish_function(&e);
 }
