@@ -235,7 +235,8 @@ struct sp_device_ops {
     bool (*sees)(struct sp_device *device, uint32_t source);
 
     /* A fence for one work that is about to be submitted to the device, with a reference; 0: there
-     * is none just now. Own memory only; NULL: the device knows no fences. */
+     * is none just now, or the device is not ready. Own memory only; NULL: the device knows no
+     * fences. */
     sp_fence (*take_fence)(struct sp_device *device);
 
     /* One reference more or less, of a fence of any device of the driver. What is submitted keeps

@@ -74,17 +74,11 @@ static void drop_before(struct sp_command *command)
     command->before = NULL;
 }
 
-static void drop_follows(struct sp_command *command)
-{
-    while (command->num_follows)
-        sp_object_unreference(&command->follows[--command->num_follows].command->event.object);
-}
-
 static void destroy_command(struct sp_object *object)
 {
     struct sp_command *command = (struct sp_command *)object;
     drop_before(command);
-    drop_follows(command);
+    sp_follows_drop(command);
     sp_coherence_end(&command->coherence, false);
     for (unsigned i = 0; i < command->num_uses; i++)
         sp_object_unreference(command->uses[i]);
@@ -170,25 +164,14 @@ cl_int sp_wait_list_check(cl_context context, cl_uint num_events, const cl_event
     return CL_SUCCESS;
 }
 
-/* Where the command's work runs. Copies and fills run on the host where some of the memory is only
- * known there; so do functions of the host. */
-static struct sp_device *device_of(const struct sp_command *command)
-{
-    struct sp_device *device = command->event.queue->device->device;
-    bool is_host_work = command->has_work
-                            ? command->work.kind != SP_WORK_KERNEL &&
-                                  (command->is_outside || command->work.kind == SP_WORK_CALL)
-                            : command->is_for_host;
-    return device->info.own_memory && is_host_work ? sp_host_device() : device;
-}
-
 /* Whether a device runs `command` behind the one before it in its queue, in order, if it gets both.
  */
 static bool is_streamed_behind(const struct sp_command *command, const struct sp_command *before)
 {
     /* What completes a command apart from its work is not in the device's order. */
     return before->has_work && command->has_work && !before->complete &&
-           device_of(command)->info.own_memory && device_of(before)->info.own_memory;
+           sp_command_device(command)->info.own_memory &&
+           sp_command_device(before)->info.own_memory;
 }
 
 /* Lets `command` wait for `event`, unless that has ended; `before` is its command where the
@@ -522,7 +505,7 @@ static void go_on_after_run(struct ending *ending, struct sp_command *command)
     int error = command->work_error;
     bool is_again = error == -ECANCELED && command->is_ahead &&
                     !atomic_load_explicit(&command->dependency_error, memory_order_relaxed);
-    drop_follows(command);
+    sp_follows_drop(command);
     if (is_again)
         error = sp_coherence_restart(&command->coherence);
     if (!is_again || error) {
@@ -574,85 +557,6 @@ static void fail_command(struct ending *ending, struct sp_command *command, cl_i
     await_follows(ending, command, SP_COMMAND_FAILED);
 }
 
-/* How one that it follows is taken at its begin. With no lock held; takes that one's. */
-enum taken {
-    FOLLOW_ENDED,    /* it has ended */
-    FOLLOW_IN_ORDER, /* the device's order will do */
-    FOLLOW_FENCE,    /* its fence is waited for: *fence, with a reference */
-    FOLLOW_MUST_END,
-};
-
-static enum taken take_follow(const struct sp_command *command, struct sp_follow *follow,
-                              bool may_be_ahead, sp_fence *fence, cl_int *status)
-{
-    struct sp_command *before = follow->command;
-    enum taken taken = FOLLOW_MUST_END;
-    pthread_mutex_lock(&before->event.lock);
-    *status = sp_event_status(&before->event);
-    *fence = before->fence;
-    if (*status <= CL_COMPLETE)
-        taken = FOLLOW_ENDED;
-    else if (before->is_submitted && !before->is_ahead && !follow->is_explicit &&
-             device_of(before) == device_of(command)) /* which stops at no error */
-        taken = FOLLOW_IN_ORDER;
-    else if (before->is_submitted && *fence && may_be_ahead &&
-             sp_coherence_is_of_now(&before->coherence)) /* else it has failed, but for the news */
-        taken = FOLLOW_FENCE;
-    if (taken == FOLLOW_FENCE)
-        sp_coherence_keep_fence(*fence); /* its own reference stays until it has ended */
-    pthread_mutex_unlock(&before->event.lock);
-    return taken;
-}
-
-/* Looks how the command can follow what it was to follow. False: something must end first, and then
- * it comes back. */
-static bool take_follows(struct ending *ending, struct sp_command *command)
-{
-    bool may_be_ahead = sp_coherence_may_be_ahead(&command->coherence), must_wait = false;
-    unsigned kept = 0;
-    for (unsigned i = 0; i < command->num_follows; i++) {
-        struct sp_follow follow = command->follows[i];
-        sp_fence fence;
-        cl_int status;
-        enum taken taken = take_follow(command, &follow, may_be_ahead, &fence, &status);
-        if (taken == FOLLOW_ENDED) {
-            if (status < 0 && follow.is_explicit)
-                atomic_store_explicit(&command->dependency_error, status, memory_order_relaxed);
-            sp_object_unreference(&follow.command->event.object);
-            continue;
-        }
-        if (taken == FOLLOW_FENCE)
-            sp_coherence_follow(&command->coherence, fence);
-        follow.must_end = taken == FOLLOW_MUST_END;
-        must_wait |= follow.must_end;
-        command->follows[kept++] = follow;
-    }
-    command->num_follows = kept;
-    if (!must_wait) {
-        pthread_mutex_lock(&command->event.lock);
-        command->is_ahead = command->coherence.num_followed > 0;
-        pthread_mutex_unlock(&command->event.lock);
-        return true;
-    }
-    sp_coherence_unfollow(&command->coherence);
-    await_follows(ending, command, SP_COMMAND_READY);
-    return false;
-}
-
-/* What others can follow gets a fence. */
-static void take_fence(struct sp_command *command)
-{
-    const struct sp_device *device = device_of(command);
-    if (!command->event.context->is_shared || !sp_coherence_is_ahead_on() || !command->has_work ||
-        command->complete || !device->info.own_memory)
-        return;
-    sp_fence fence = sp_coherence_take_fence(device->agent);
-    pthread_mutex_lock(&command->event.lock);
-    command->fence = fence;
-    pthread_mutex_unlock(&command->event.lock);
-    command->coherence.fence = fence;
-}
-
 /* All that it waits for has ended, and what it uses is current. */
 static void start_work(struct ending *ending, struct sp_command *command)
 {
@@ -666,7 +570,7 @@ static void start_work(struct ending *ending, struct sp_command *command)
         complete_command(ending, command, CL_COMPLETE);
         return;
     }
-    struct sp_device *device = device_of(command);
+    struct sp_device *device = sp_command_device(command);
     command->work.timed =
         sp_trace_is_on || command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE;
     command->work.stream = command->event.queue;
@@ -728,7 +632,7 @@ static __attribute__((noinline, cold)) void begin_check(struct sp_command *comma
 static bool begin_ranges(struct sp_command *command)
 {
     cl_context context = command->event.context;
-    struct sp_device *device = device_of(command);
+    struct sp_device *device = sp_command_device(command);
     if (!context->is_shared ||
         (!command->coherence.count && !device->info.own_memory && !sp_check_is_on))
         return true;
@@ -760,8 +664,10 @@ static void go_on(struct ending *ending, struct sp_command *command)
         go_on_after_run(ending, command);
         return;
     }
-    if (command->num_follows && !take_follows(ending, command))
+    if (command->num_follows && !sp_follows_take(command)) {
+        await_follows(ending, command, SP_COMMAND_READY);
         return;
+    }
     if (atomic_load_explicit(&command->dependency_error, memory_order_relaxed)) {
         fail_command(ending, command, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
         return;
@@ -769,7 +675,7 @@ static void go_on(struct ending *ending, struct sp_command *command)
     if (command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE)
         command->event.submit_ns = sp_time_ns();
     sp_event_advance(&command->event, CL_SUBMITTED);
-    take_fence(command);
+    sp_follow_offer(command);
     if (begin_ranges(command))
         start_work(ending, command);
 }
@@ -810,7 +716,7 @@ void sp_dependents_start(struct sp_dependency *dependents, cl_int status)
  * start. */
 static void prefetch(struct sp_command *command)
 {
-    struct sp_device *device = device_of(command);
+    struct sp_device *device = sp_command_device(command);
     if (!sp_check_is_on && command->has_work && command->coherence.count &&
         device->info.own_memory &&
         atomic_load_explicit(&command->waiting_for, memory_order_relaxed) > 1)

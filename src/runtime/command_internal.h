@@ -1,5 +1,5 @@
-/* What event.c and command.c do for each other: an event's end makes commands ready. Nobody else
- * includes this. */
+/* What event.c, command.c and follow.c do for each other: an event's end makes commands ready.
+ * Nobody else includes this. */
 #ifndef SP_RUNTIME_COMMAND_INTERNAL_H
 #define SP_RUNTIME_COMMAND_INTERNAL_H
 
@@ -20,5 +20,22 @@ void sp_dependents_settle(struct ending *ending, struct sp_dependency *dependent
 
 /* The same, and starts those that became ready. */
 void sp_dependents_start(struct sp_dependency *dependents, cl_int status);
+
+/* Where the command's work runs. Copies and fills run on the host where some of the memory is only
+ * known there; so do functions of the host. */
+struct sp_device *sp_command_device(const struct sp_command *command);
+
+/* --- follow.c
+ * --------------------------------------------------------------------------------------- */
+
+/* Looks how the command can follow what it is to follow; what has ended is followed no more. False:
+ * some (must_end) have to end first. */
+bool sp_follows_take(struct sp_command *command);
+
+/* It follows nobody any more. */
+void sp_follows_drop(struct sp_command *command);
+
+/* Before it begins: gives it a fence, where others can follow it and there is one. */
+void sp_follow_offer(struct sp_command *command);
 
 #endif

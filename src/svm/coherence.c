@@ -9,9 +9,8 @@
  * ranges that are being overwritten are listed in their region. What the same device overwrites as
  * a whole needs no copy; whoever else needs such a range waits for that command's end.
  *
- * With several devices (docs/ahead.md) a command may also begin while what it comes after runs on
- * another one. Then ranges that are being changed are listed as well, and such a command takes
- * nothing for true that one of these will have changed: it is promised a copy of that, or waits.
+ * With several devices a command may also begin while what it comes after runs on another one:
+ * ahead.c.
  */
 #include "svm/coherence.h"
 
@@ -33,14 +32,6 @@
 
 static uint64_t host_bytes = UINT64_MAX; /* set before the first use */
 
-static struct {
-    const struct sp_device_ops *ops; /* of the driver whose devices know fences; NULL: none */
-    unsigned agents;                 /* such devices */
-    bool is_off;
-    /* Counts what was listed. Relaxed: what a command comes after was listed before it was told. */
-    _Atomic uint64_t listed;
-} ahead = {.listed = 1};
-
 static void go_on(struct sp_coherence *coherence);
 
 void sp_coherence_set_host_bytes(uint64_t bytes)
@@ -61,66 +52,6 @@ void sp_coherence_note_error(struct sp_coherence *coherence, int error)
     /* Relaxed: it is read by who settles last, or after the end. */
     atomic_compare_exchange_strong_explicit(&coherence->error, &none, error, memory_order_relaxed,
                                             memory_order_relaxed);
-}
-
-/* --- Fences
- * ---------------------------------------------------------------------------------------- */
-
-void sp_coherence_note_agent(const struct sp_device *device)
-{
-    const char *text = getenv("SAMEPAGE_AHEAD");
-    ahead.is_off = text && !strcmp(text, "0");
-    if (!device->ops->take_fence || (ahead.ops && ahead.ops != device->ops))
-        return;
-    ahead.ops = device->ops;
-    ahead.agents++;
-}
-
-bool sp_coherence_is_ahead_on(void)
-{
-    return ahead.agents > 1 && !ahead.is_off && !sp_check_is_on;
-}
-
-bool sp_coherence_may_be_ahead(const struct sp_coherence *coherence)
-{
-    for (unsigned i = 0; i < coherence->count; i++)
-        if (coherence->ranges[i].region->span->pool)
-            return false;
-    return true;
-}
-
-bool sp_coherence_is_of_now(const struct sp_coherence *coherence)
-{
-    return coherence->agent == SP_AGENT_HOST || coherence->life == sp_agent_life(coherence->agent);
-}
-
-sp_fence sp_coherence_take_fence(uint32_t agent)
-{
-    struct sp_device *device = sp_agent_device(agent);
-    return device && device->ops == ahead.ops ? ahead.ops->take_fence(device) : 0;
-}
-
-void sp_coherence_keep_fence(sp_fence fence)
-{
-    ahead.ops->keep_fence(fence);
-}
-
-void sp_coherence_drop_fence(sp_fence fence)
-{
-    ahead.ops->drop_fence(fence);
-}
-
-void sp_coherence_follow(struct sp_coherence *coherence, sp_fence fence)
-{
-    coherence->fences[coherence->num_fences++] = fence;
-    coherence->num_followed = coherence->num_fences;
-}
-
-void sp_coherence_unfollow(struct sp_coherence *coherence)
-{
-    while (coherence->num_fences)
-        sp_coherence_drop_fence(coherence->fences[--coherence->num_fences]);
-    coherence->num_followed = 0;
 }
 
 /* --- What a command touches
@@ -170,11 +101,6 @@ static void trace_acquire(const struct sp_coherence *coherence, const struct sp_
                      "\"agent\":%u,\"bytes\":%llu,\"moved\":%llu,\"region\":\"%p\"",
                      coherence->agent, (unsigned long long)(range->end - range->first),
                      (unsigned long long)moved, (void *)range->region->start);
-}
-
-static bool overlap(uint64_t first, uint64_t end, const struct sp_range_use *range)
-{
-    return first < range->end && range->first < end;
 }
 
 /* --- Distances
@@ -229,16 +155,6 @@ static size_t count_copies(const struct sp_region *region)
     return count;
 }
 
-/* As sp_supply_wait, with a waiter more in the supply for it. -ENOMEM. */
-static int wait_also(struct sp_supply *supply, struct sp_waiter **waiters,
-                     struct sp_coherence *coherence)
-{
-    int error = sp_supply_fill(supply, 0, 1);
-    if (!error)
-        sp_supply_wait(supply, waiters, coherence);
-    return error;
-}
-
 /* Waits for copies under way that overlap the range and concern the memory that the use is of, or,
  * with for_sources, that bring something to anybody. */
 static bool wait_for_copies(struct sp_supply *supply, struct sp_coherence *coherence,
@@ -290,144 +206,27 @@ static void note_order(struct sp_coherence *coherence, const struct sp_range_use
                 copy->destination == SP_AGENT_HOST ? SP_BESIDE_DEPARTURES : SP_BESIDE_ARRIVALS;
 }
 
-enum overwriting { NOT_OVERWRITTEN, SUPPLIED_IN_ORDER, MUST_WAIT };
-
 /* Whether commands under way overwrite what is needed: the same device all of it, in its ring's
  * order, or others, which are waited for. -ENOMEM. */
 static int find_overwriting(struct sp_supply *supply, struct sp_coherence *coherence,
-                            const struct sp_range_use *range, enum overwriting *found)
+                            const struct sp_range_use *range, enum sp_supplied *found)
 {
     int error = 0;
-    *found = NOT_OVERWRITTEN;
+    *found = SP_NOT_OVERWRITTEN;
     for (struct sp_range_use *other = range->region->changes; other && !error;
          other = other->next_change) {
-        if (other->access != SP_ACCESS_DISCARD || !overlap(other->first, other->end, range))
+        if (other->access != SP_ACCESS_DISCARD || !sp_ranges_overlap(other, range))
             continue;
         bool is_whole = other->first <= range->first && range->end <= other->end;
         if (is_whole && other->agent == coherence->agent && !coherence->is_strict &&
             other->owner->life == coherence->life) {
-            if (*found == NOT_OVERWRITTEN)
-                *found = SUPPLIED_IN_ORDER;
+            if (*found == SP_NOT_OVERWRITTEN)
+                *found = SP_SUPPLIED_IN_ORDER;
         } else {
-            *found = MUST_WAIT;
-            error = wait_also(supply, &other->waiters, coherence);
+            *found = SP_MUST_WAIT;
+            error = sp_supply_wait_also(supply, &other->waiters, coherence);
         }
     }
-    return error;
-}
-
-static void list_change(struct sp_coherence *coherence, struct sp_range_use *range)
-{
-    range->agent = coherence->agent;
-    range->owner = coherence;
-    range->is_listed = true;
-    range->is_noted = false;
-    range->listed_at = atomic_fetch_add_explicit(&ahead.listed, 1, memory_order_relaxed);
-    range->promised = NULL;
-    range->next_change = range->region->changes;
-    range->change_link = &range->region->changes;
-    if (range->next_change)
-        range->next_change->change_link = &range->next_change;
-    range->region->changes = range;
-}
-
-/* Whether the change is one of those that a command which began ahead may come after: not known to
- * the directory, and listed before it began. */
-static bool is_in_front(const struct sp_range_use *other, const struct sp_coherence *coherence,
-                        const struct sp_range_use *range)
-{
-    return other->owner != coherence && !other->is_noted &&
-           other->listed_at < coherence->began_at && overlap(other->first, other->end, range);
-}
-
-static bool is_followed(const struct sp_coherence *coherence, const struct sp_coherence *owner)
-{
-    for (unsigned i = 0; i < coherence->num_followed; i++)
-        if (owner->fence && coherence->fences[i] == owner->fence)
-            return true;
-    return false;
-}
-
-/* The change that has the last word on a range for a command which began ahead: of those that it
- * follows itself the newest, else the newest of all. NULL: there is none. *is_last: none is newer.
- * *must_wait: it cannot be taken from there alone. */
-static struct sp_range_use *find_supplier(const struct sp_coherence *coherence,
-                                          const struct sp_range_use *range, bool *is_last,
-                                          bool *must_wait)
-{
-    struct sp_range_use *newest = NULL, *chosen = NULL;
-    struct sp_range_use *other = range->region->changes;
-    for (; other && !chosen; other = other->next_change) {
-        if (!is_in_front(other, coherence, range))
-            continue;
-        if (!newest)
-            newest = other;
-        if (is_followed(coherence, other->owner))
-            chosen = other;
-    }
-    if (!chosen)
-        chosen = newest;
-    if (!chosen)
-        return NULL;
-    *is_last = chosen == newest;
-    *must_wait = chosen->is_pooled || chosen->agent == SP_AGENT_HOST ||
-                 chosen->first > range->first || chosen->end < range->end ||
-                 !atomic_load_explicit(&chosen->owner->is_handed, memory_order_relaxed) ||
-                 !sp_coherence_is_of_now(chosen->owner) ||
-                 (chosen->agent == range->memory && chosen->owner->life != coherence->life);
-    for (other = range->region->changes; other != chosen; other = other->next_change)
-        if (is_in_front(other, coherence, range) && other->agent != chosen->agent)
-            *must_wait = true;
-    return chosen;
-}
-
-/* For a command that began ahead: what is still being changed is there in its device's order, is
- * promised, or is waited for. -ENOMEM. */
-static int find_changes(struct sp_supply *supply, struct sp_coherence *coherence,
-                        struct sp_range_use *range, enum overwriting *found)
-{
-    bool is_last = false, must_wait = false;
-    int error = 0;
-    struct sp_range_use *supplier = find_supplier(coherence, range, &is_last, &must_wait);
-    *found = supplier ? SUPPLIED_IN_ORDER : NOT_OVERWRITTEN;
-    if (!supplier || (!must_wait && (supplier->agent == range->memory ||
-                                     sp_copy_promise(supply, coherence, range, supplier, is_last))))
-        return 0;
-    *found = MUST_WAIT;
-    for (struct sp_range_use *other = range->region->changes; other && !error;
-         other = other->next_change)
-        if (is_in_front(other, coherence, range))
-            error = wait_also(supply, &other->waiters, coherence);
-    return error;
-}
-
-/* Waits for promises that were dropped, until it is known whether they came all the same and
- * damaged what somebody has. -ENOMEM. */
-static int wait_for_dropped(struct sp_supply *supply, struct sp_coherence *coherence,
-                            const struct sp_range_use *range, bool *is_blocked)
-{
-    int error = 0;
-    for (struct sp_copy *copy = range->region->dropped; copy && !error; copy = copy->next)
-        if (sp_copy_overlaps(copy, range->first, range->end)) {
-            *is_blocked = true;
-            error = wait_also(supply, &copy->waiters, coherence);
-        }
-    return error;
-}
-
-/* Waits for promises that will bring something to the memory of the range: what is there now is not
- * to overtake it. -ENOMEM. */
-static int wait_for_promises(struct sp_supply *supply, struct sp_coherence *coherence,
-                             const struct sp_range_use *range, bool *is_blocked)
-{
-    int error = 0;
-    for (struct sp_range_use *change = range->region->changes; change; change = change->next_change)
-        for (struct sp_copy *copy = change->promised; copy && !error; copy = copy->next)
-            if (!copy->is_finished && copy->destination == range->memory &&
-                sp_copy_overlaps(copy, range->first, range->end)) {
-                *is_blocked = true;
-                error = wait_also(supply, &copy->waiters, coherence);
-            }
     return error;
 }
 
@@ -465,16 +264,16 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
     if (!error)
         *is_blocked = wait_for_copies(&supply, coherence, range, false);
     if (!error && !*is_blocked && region->dropped)
-        error = wait_for_dropped(&supply, coherence, range, is_blocked);
+        error = sp_ahead_wait_for_dropped(&supply, coherence, range, is_blocked);
     if (!error && !*is_blocked && (is_ahead ? range->access != SP_ACCESS_DISCARD : is_needed)) {
-        enum overwriting found;
-        error = is_ahead ? find_changes(&supply, coherence, range, &found)
+        enum sp_supplied found;
+        error = is_ahead ? sp_ahead_find_changes(&supply, coherence, range, &found)
                          : find_overwriting(&supply, coherence, range, &found);
-        *is_blocked = found == MUST_WAIT;
-        is_needed &= found == NOT_OVERWRITTEN;
+        *is_blocked = found == SP_MUST_WAIT;
+        is_needed &= found == SP_NOT_OVERWRITTEN;
     }
     if (!error && !*is_blocked && is_needed)
-        error = wait_for_promises(&supply, coherence, range, is_blocked);
+        error = sp_ahead_wait_for_promises(&supply, coherence, range, is_blocked);
     uint64_t first = range->first, end = range->end;
     if (!error && !*is_blocked && is_needed && region->copies &&
         sp_directory_out_of_reach(&region->directory, &first, &end, range->memory, distance, range))
@@ -499,7 +298,7 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
         if (!is_at_home && (range->access == SP_ACCESS_DISCARD ||
                             (range->access != SP_ACCESS_READ && coherence->agent != SP_AGENT_HOST &&
                              sp_coherence_is_ahead_on())))
-            list_change(coherence, range);
+            sp_change_list(coherence, range);
     }
     sp_supply_finish(&supply);
     sp_transfers_finish(&transfers);
@@ -629,7 +428,7 @@ void sp_coherence_begin(struct sp_coherence *coherence, struct sp_arena *arena, 
 {
     coherence->agent = agent;
     coherence->next = 0;
-    coherence->began_at = atomic_load_explicit(&ahead.listed, memory_order_relaxed);
+    coherence->began_at = sp_changes_listed();
     if (coherence->count)
         qsort(coherence->ranges, coherence->count, sizeof *coherence->ranges, compare_ranges);
     int error = place_ranges(coherence);
@@ -800,34 +599,6 @@ static void end_change(const struct sp_coherence *coherence, struct sp_range_use
         note_damage(coherence, range);
 }
 
-/* Takes a range off the list of what is being changed; those who wait for it go on. Its promise is
- * not needed any more: 0, or that copy's error. */
-static int unlist(struct sp_range_use *range)
-{
-    struct sp_region *region = range->region;
-    struct sp_waiter *waiter = NULL;
-    pthread_mutex_lock(&region->lock);
-    int error = sp_promise_end(range);
-    if (range->is_listed) {
-        if (range->promised)
-            sp_promises_settle(range, false);
-        *range->change_link = range->next_change;
-        if (range->next_change)
-            range->next_change->change_link = range->change_link;
-        range->is_listed = false;
-        waiter = range->waiters;
-        range->waiters = NULL;
-    }
-    pthread_mutex_unlock(&region->lock);
-    while (waiter) {
-        struct sp_waiter *next = waiter->next;
-        sp_coherence_settle(waiter->coherence);
-        free(waiter);
-        waiter = next;
-    }
-    return error;
-}
-
 int sp_coherence_restart(struct sp_coherence *coherence)
 {
     int error = 0;
@@ -835,7 +606,7 @@ int sp_coherence_restart(struct sp_coherence *coherence)
         struct sp_range_use *range = &coherence->ranges[i];
         if (!range->is_listed && !range->promise)
             continue;
-        int failed = unlist(range);
+        int failed = sp_change_unlist(range);
         error = error ? error : failed;
     }
     sp_bindings_unpin(coherence);
@@ -859,7 +630,7 @@ void sp_coherence_end(struct sp_coherence *coherence, bool is_done)
         if (may_write)
             atomic_fetch_sub_explicit(&range->region->writers, 1, memory_order_relaxed);
         if (range->is_listed || range->promise)
-            unlist(range);
+            sp_change_unlist(range);
     }
     sp_bindings_unpin(coherence);
     for (unsigned i = 0; i < coherence->count; i++)

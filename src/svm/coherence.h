@@ -114,9 +114,6 @@ bool sp_coherence_is_ahead_on(void);
 /* Before begin: whether this command can. */
 bool sp_coherence_may_be_ahead(const struct sp_coherence *coherence);
 
-/* From ready on: whether the device of the command is in the life in which it was begun. */
-bool sp_coherence_is_of_now(const struct sp_coherence *coherence);
-
 /* Before begin: the command comes after one whose work has this fence, and which was submitted; a
  * reference is taken over. SP_MAX_FOLLOWED at most. sp_coherence_unfollow undoes all of these. */
 void sp_coherence_follow(struct sp_coherence *coherence, sp_fence fence);

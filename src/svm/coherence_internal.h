@@ -1,6 +1,6 @@
 /* What the parts of the coherence layer know of each other: coherence.c (the uses of a command),
- * bindings.c (spans on agents), copies.c (transfers under way), path.c (which path a region is on
- * for now).
+ * ahead.c (uses that begin before others have ended), bindings.c (spans on agents), copies.c
+ * (transfers under way), path.c (which path a region is on for now).
  *
  * Uses go down from coherence to bindings to path, and all of them start copies; what ends tells
  * those above that wait for it (sp_coherence_settle, sp_coherence_pinned, sp_bindings_retry), with
@@ -13,6 +13,51 @@
 #include "svm/region.h"
 #include "svm/window.h"
 
+/* --- ahead.c
+ * ---------------------------------------------------------------------------------------- */
+
+/* A device is there. Before its first use. */
+void sp_coherence_note_agent(const struct sp_device *device);
+
+/* Where what a range needs comes from, of what commands under way are going to change. */
+enum sp_supplied {
+    SP_NOT_OVERWRITTEN,   /* as the directory says */
+    SP_SUPPLIED_IN_ORDER, /* it will be there when the work runs */
+    SP_MUST_WAIT,         /* something was told to wake the command */
+};
+
+struct sp_supply;
+
+/* How many changes were ever listed. */
+uint64_t sp_changes_listed(void);
+
+/* The command is going to change the range. With the region's lock held. */
+void sp_change_list(struct sp_coherence *coherence, struct sp_range_use *range);
+
+/* Takes the range off the list, if it is in it; those who wait for it go on. The promise that
+ * brought it is not needed any more: 0, or that copy's error. Takes the region's lock. */
+int sp_change_unlist(struct sp_range_use *range);
+
+/* For a command that began ahead: what is still being changed is there in its device's order, is
+ * promised, or is waited for. With the region's lock held, and a copy in the supply. -ENOMEM. */
+int sp_ahead_find_changes(struct sp_supply *supply, struct sp_coherence *coherence,
+                          struct sp_range_use *range, enum sp_supplied *found);
+
+/* Waits for promises that were dropped, until it is known whether they came all the same and
+ * damaged what somebody has. With the region's lock held. -ENOMEM. */
+int sp_ahead_wait_for_dropped(struct sp_supply *supply, struct sp_coherence *coherence,
+                              const struct sp_range_use *range, bool *is_blocked);
+
+/* Waits for promises that will bring something to the memory of the range: what is there now is not
+ * to overtake it. With the region's lock held. -ENOMEM. */
+int sp_ahead_wait_for_promises(struct sp_supply *supply, struct sp_coherence *coherence,
+                               const struct sp_range_use *range, bool *is_blocked);
+
+static inline bool sp_ranges_overlap(const struct sp_range_use *a, const struct sp_range_use *b)
+{
+    return a->first < b->end && b->first < a->end;
+}
+
 /* --- coherence.c
  * ------------------------------------------------------------------------------------ */
 
@@ -21,9 +66,6 @@ struct sp_waiter {
     struct sp_waiter *next;
     struct sp_coherence *coherence;
 };
-
-/* A device is there. Before its first use. */
-void sp_coherence_note_agent(const struct sp_device *device);
 
 /* How many of the command's own ranges are going to change the region. */
 unsigned sp_coherence_writers(const struct sp_coherence *coherence, const struct sp_region *region);
@@ -95,6 +137,10 @@ void sp_supply_finish(struct sp_supply *supply);
 /* `coherence` waits for whoever has this list of waiters. */
 void sp_supply_wait(struct sp_supply *supply, struct sp_waiter **waiters,
                     struct sp_coherence *coherence);
+
+/* The same with a waiter more in the supply for it. -ENOMEM. */
+int sp_supply_wait_also(struct sp_supply *supply, struct sp_waiter **waiters,
+                        struct sp_coherence *coherence);
 
 /* Whether a use must wait for a copy: a device's ring keeps the order of its own copies and works,
  * but not the death of another device. */

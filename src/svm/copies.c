@@ -88,6 +88,15 @@ void sp_supply_wait(struct sp_supply *supply, struct sp_waiter **waiters,
     atomic_fetch_add_explicit(&coherence->waiting_for, 1, memory_order_relaxed);
 }
 
+int sp_supply_wait_also(struct sp_supply *supply, struct sp_waiter **waiters,
+                        struct sp_coherence *coherence)
+{
+    int error = sp_supply_fill(supply, 0, 1);
+    if (!error)
+        sp_supply_wait(supply, waiters, coherence);
+    return error;
+}
+
 /* Its pieces, as bytes of the region: the next one from *index on. False: there is none. */
 static bool next_piece(const struct sp_copy *copy, size_t *index, uint64_t *first, uint64_t *end)
 {

@@ -13,6 +13,9 @@
 
 enum { COUNT = 2048, BYTES = COUNT * 4 };
 
+/* How well the clocks of two GPUs agree. */
+#define CLOCKS_NS 50000u
+
 static const char source[] =
     "kernel void step(global uint *p, uint value) {\n"
     "    size_t i = get_global_id(0); p[i] = p[i] * 3 + value;\n"
@@ -390,7 +393,7 @@ static void nobody_needs_the_application(void)
            (double)(started - ended) / 1e6,
            (double)(cl_long)(*continued - time_of(third, CL_PROFILING_COMMAND_END)) / 1e6,
            "before");
-    CHECK(started >= ended);
+    CHECK(started + CLOCKS_NS >= ended);
     CHECK(!is_ahead || time_of(third, CL_PROFILING_COMMAND_END) < *continued);
     CHECK(is_ahead || started > *continued);
     CHECK(first_of(q) == (42 + 1) * 3 + 5);
@@ -520,12 +523,10 @@ int main(int argc, char **argv)
     random_graphs_agree_with_a_model(argc > 2 ? atoi(argv[2]) : 30);
     others_go_on_meanwhile();
     an_error_goes_down_the_wait_lists();
-    if (!others) {
-        nobody_needs_the_application();
-        the_death_of_what_is_waited_for();
-        the_death_of_who_waits(false);
-        the_death_of_who_waits(true);
-    }
+    nobody_needs_the_application();
+    the_death_of_what_is_waited_for();
+    the_death_of_who_waits(false);
+    the_death_of_who_waits(true);
     clReleaseKernel(step);
     clReleaseKernel(mix);
     clReleaseKernel(copy);

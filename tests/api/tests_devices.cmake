@@ -1,5 +1,6 @@
 # Several devices with memory of their own: virtual ones, which the tests ask for themselves.
 set(SP_API_TESTS_DEVICES
+  ahead_no_memory
   device_death
   device_death_idle
   device_paths

@@ -2,7 +2,7 @@
  * checked before its time is printed. Not a test of CTest's, but exits with 1 where a result is
  * wrong, and 77 without a GPU.
  *
- *     gpu_measure [all|launches|beside]
+ *     gpu_measure [all|launches|beside|chain]
  */
 #include <time.h>
 
@@ -519,6 +519,50 @@ static void measure_hops(void)
     clReleaseKernel(check);
 }
 
+/* One GPU after the other changes a word, each behind the other by its event, and nobody waits in
+ * between: on one region, or each on its own. */
+static void measure_chain(bool is_one)
+{
+    enum { TURNS = 500, REPEATS = 12 };
+    cl_kernel one = kernel_named("one");
+    const size_t bytes = 64 * 1024, item = 1;
+    void *regions[2] = {allocate(bytes), allocate(bytes)};
+    const cl_uint zero = 0;
+    for (int i = 0; i < 2; i++) {
+        CHECK_CL(clEnqueueSVMMemFill(queues[i], regions[i], &zero, 4, bytes, 0, NULL, NULL),
+                 CL_SUCCESS);
+        CHECK_CL(clFinish(queues[i]), CL_SUCCESS);
+    }
+    for (int r = 0; r < REPEATS; r++) {
+        cl_event last = NULL;
+        double start = now_us();
+        for (int i = 0; i < TURNS; i++) {
+            cl_event event;
+            CHECK_CL(clSetKernelArgSVMPointer(one, 0, regions[is_one ? 0 : i % 2]), CL_SUCCESS);
+            CHECK_CL(clEnqueueNDRangeKernel(queues[i % 2], one, 1, NULL, &item, NULL, last ? 1 : 0,
+                                            last ? &last : NULL, &event),
+                     CL_SUCCESS);
+            if (last)
+                clReleaseEvent(last);
+            last = event;
+        }
+        CHECK_CL(clWaitForEvents(1, &last), CL_SUCCESS);
+        clReleaseEvent(last);
+        if (r > 1)
+            sample((now_us() - start) / TURNS);
+    }
+    row(is_one ? "turn of two GPUs by events, 64 KiB" : "  each on its own region", "us");
+    cl_uint sum = 0;
+    for (int i = 0; i < 2; i++) {
+        map(queues[0], CL_MAP_READ, regions[i], bytes);
+        sum += *(cl_uint *)regions[i];
+        unmap(queues[0], regions[i]);
+        clSVMFree(context, regions[i]);
+    }
+    CHECK(sum == TURNS * REPEATS);
+    clReleaseKernel(one);
+}
+
 int main(int argc, char **argv)
 {
     cl_int error;
@@ -549,6 +593,11 @@ int main(int argc, char **argv)
         measure_beside();
         return check_result();
     }
+    if (!strcmp(what, "chain")) {
+        measure_chain(true);
+        measure_chain(false);
+        return check_result();
+    }
     measure_launches();
     if (strcmp(what, "launches")) {
         measure_allocations();
@@ -556,8 +605,11 @@ int main(int argc, char **argv)
         measure_transfers();
         measure_beside();
         measure_triad();
-        if (num_devices > 1)
+        if (num_devices > 1) {
             measure_hops();
+            measure_chain(true);
+            measure_chain(false);
+        }
     }
     return check_result();
 }

@@ -81,10 +81,17 @@ struct sp_fence_line *sp_client_fence_line(const struct client_device *device)
 
 sp_fence sp_client_take_fence(struct sp_device *device)
 {
-    uint32_t index = client_of(device)->index;
+    struct client_device *client = client_of(device);
+    uint32_t index = client->index;
     struct line *line = &fences.lines[index];
     sp_fence fence = 0;
     if (!fences.board)
+        return 0;
+    /* Who waits for it may name the process, to copy from it, before that is known. */
+    pthread_mutex_lock(&client->lock);
+    bool is_running = client->state == CLIENT_RUNNING;
+    pthread_mutex_unlock(&client->lock);
+    if (!is_running)
         return 0;
     pthread_mutex_lock(&line->lock);
     if (line->num_free) {

@@ -1,0 +1,105 @@
+/* What a command follows: works of devices that it comes after, and whose ends it leaves to its
+ * device to wait for (docs/ahead.md). It owns how one is followed; command.c owns when.
+ *
+ * Locks: the followed one's event, alone.
+ */
+#include "runtime/command_internal.h"
+#include "runtime/context.h"
+
+struct sp_device *sp_command_device(const struct sp_command *command)
+{
+    struct sp_device *device = command->event.queue->device->device;
+    bool is_host_work = command->has_work
+                            ? command->work.kind != SP_WORK_KERNEL &&
+                                  (command->is_outside || command->work.kind == SP_WORK_CALL)
+                            : command->is_for_host;
+    return device->info.own_memory && is_host_work ? sp_host_device() : device;
+}
+
+void sp_follows_drop(struct sp_command *command)
+{
+    while (command->num_follows)
+        sp_object_unreference(&command->follows[--command->num_follows].command->event.object);
+}
+
+/* How one that it follows is taken at its begin. With no lock held; takes that one's. */
+enum taken {
+    FOLLOW_ENDED,    /* it has ended */
+    FOLLOW_IN_ORDER, /* the device's order will do */
+    FOLLOW_FENCE,    /* its fence is waited for: *fence, with a reference */
+    FOLLOW_MUST_END,
+};
+
+/* Whether its device has not died since; else it has failed, but for the news. */
+static bool is_of_now(const struct sp_command *command)
+{
+    /* Relaxed: what is noticed late only ends in an error. */
+    return command->work.life ==
+           atomic_load_explicit(&sp_command_device(command)->life, memory_order_relaxed);
+}
+
+static enum taken take_follow(const struct sp_command *command, struct sp_follow *follow,
+                              bool may_be_ahead, sp_fence *fence, cl_int *status)
+{
+    struct sp_command *before = follow->command;
+    enum taken taken = FOLLOW_MUST_END;
+    pthread_mutex_lock(&before->event.lock);
+    *status = sp_event_status(&before->event);
+    *fence = before->fence;
+    if (*status <= CL_COMPLETE)
+        taken = FOLLOW_ENDED;
+    else if (before->is_submitted && !before->is_ahead && !follow->is_explicit &&
+             sp_command_device(before) == sp_command_device(command)) /* which stops at no error */
+        taken = FOLLOW_IN_ORDER;
+    else if (before->is_submitted && *fence && may_be_ahead && is_of_now(before))
+        taken = FOLLOW_FENCE;
+    if (taken == FOLLOW_FENCE)
+        sp_coherence_keep_fence(*fence); /* its own reference stays until it has ended */
+    pthread_mutex_unlock(&before->event.lock);
+    return taken;
+}
+
+bool sp_follows_take(struct sp_command *command)
+{
+    bool may_be_ahead = sp_coherence_may_be_ahead(&command->coherence), must_wait = false;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < command->num_follows; i++) {
+        struct sp_follow follow = command->follows[i];
+        sp_fence fence;
+        cl_int status;
+        enum taken taken = take_follow(command, &follow, may_be_ahead, &fence, &status);
+        if (taken == FOLLOW_ENDED) {
+            if (status < 0 && follow.is_explicit)
+                atomic_store_explicit(&command->dependency_error, status, memory_order_relaxed);
+            sp_object_unreference(&follow.command->event.object);
+            continue;
+        }
+        if (taken == FOLLOW_FENCE)
+            sp_coherence_follow(&command->coherence, fence);
+        follow.must_end = taken == FOLLOW_MUST_END;
+        must_wait |= follow.must_end;
+        command->follows[kept++] = follow;
+    }
+    command->num_follows = kept;
+    if (!must_wait) {
+        pthread_mutex_lock(&command->event.lock);
+        command->is_ahead = command->coherence.num_followed > 0;
+        pthread_mutex_unlock(&command->event.lock);
+        return true;
+    }
+    sp_coherence_unfollow(&command->coherence);
+    return false;
+}
+
+void sp_follow_offer(struct sp_command *command)
+{
+    const struct sp_device *device = sp_command_device(command);
+    if (!command->event.context->is_shared || !sp_coherence_is_ahead_on() || !command->has_work ||
+        command->complete || !device->info.own_memory)
+        return;
+    sp_fence fence = sp_coherence_take_fence(device->agent);
+    pthread_mutex_lock(&command->event.lock);
+    command->fence = fence;
+    pthread_mutex_unlock(&command->event.lock);
+    command->coherence.fence = fence;
+}
