@@ -22,9 +22,15 @@
 #include "compiler/cc/workgroup/unroll.h"
 #include "compiler/cpu_abi.h"
 
+#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Instructions of work-group functions beyond which a loop's last work-items are not worth vectors of
+ * their own: the rounds of a hash would become machine code a third time (SHA-256: 1.5 s, 1.2
+ * without). */
+#define LARGE_CODE 3000u
 
 #define MAX_WORK_GROUP_SIZE 1024u /* SP_MAX_WORK_GROUP_SIZE (docs/compiler-contract.md) */
 
@@ -315,6 +321,29 @@ static bool shape_loops(struct work *work, struct sp_cc_text *log)
     return !sp_cc_passes_failed(error, log);
 }
 
+static unsigned count_instructions(LLVMModuleRef module)
+{
+    unsigned count = 0;
+    LLVMBasicBlockRef block;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        for (block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
+            for (LLVMValueRef value = LLVMGetFirstInstruction(block); value;
+                 value = LLVMGetNextInstruction(value))
+                count++;
+    return count;
+}
+
+/* An option of LLVM's for the whole process, which makes the code of one request, as a rule; tests
+ * make more. It cannot be taken back, nor given twice. */
+static void leave_rests_to_scalar_code(void)
+{
+    static const char *const words[] = {"samepage-cc", "-enable-epilogue-vectorization=false"};
+    static bool is_said;
+    if (!is_said)
+        LLVMParseCommandLineOptions(2, words, NULL);
+    is_said = true;
+}
+
 static bool run(struct work *work, const char *passes, struct sp_cc_text *log)
 {
     return !sp_cc_passes_failed(sp_ir_run_passes(work->module, passes, work->machine), log);
@@ -364,6 +393,8 @@ static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *resu
     sp_ir_dump(work->module, "workgroup");
     if (sp_cc_module_is_broken(work->module, "after work-group formation", log))
         return SP_CC_INTERNAL;
+    if (count_instructions(work->module) > LARGE_CODE)
+        leave_rests_to_scalar_code();
     if (!run(work, work->optimise ? "globaldce,default<O3>" : "globaldce,default<O1>", log))
         return SP_CC_INTERNAL;
     if (sp_cc_passes_failed(sp_wg_finish_ends(work->module, work->machine), log))
