@@ -71,6 +71,7 @@ static void test_transpositions(void **state)
 
 struct counts {
     unsigned single_loads, row_loads, gathers, single_stores, row_stores;
+    bool row_is_last; /* of the stores */
 };
 
 static bool is_vector(LLVMValueRef value)
@@ -87,6 +88,8 @@ static struct counts count(LLVMValueRef function)
              value = LLVMGetNextInstruction(value)) {
             if (LLVMIsALoadInst(value))
                 *(is_vector(value) ? &counts.row_loads : &counts.single_loads) += 1;
+            if (LLVMIsAStoreInst(value))
+                counts.row_is_last = is_vector(LLVMGetOperand(value, 0));
             if (LLVMIsAStoreInst(value))
                 *(is_vector(LLVMGetOperand(value, 0)) ? &counts.row_stores
                                                       : &counts.single_stores) += 1;
@@ -240,6 +243,9 @@ static void test_loads_stay_where_something_may_write(void **state)
         add_loads("b", "%i", 1, "");
         assert_int_equal(join().row_loads, 0);
     }
+    add_loads("a", "%i", 0, "  call void @touch()\n");
+    add_loads("b", "%i", 1, "  call void @touch()\n");
+    assert_int_equal(join().row_loads, 0);
     add_loads("a", "%i", 0, "");
     sp_cc_text_format(&body, "  %%f = bitcast <4 x i32> %%a.v3 to <4 x float>\n"
                              "  %%w = call <4 x float> @_ZGVbN4v_sinf(<4 x float> %%f)\n");
@@ -301,6 +307,7 @@ static struct counts join_stores(const char *index, const char *between)
                              "  %%x = and <4 x i64> %%t, <i64 4294967292, i64 4294967292, i64 "
                              "4294967292, i64 4294967292>\n"
                              "  %%h = mul <4 x i64> %%id, <i64 3, i64 3, i64 3, i64 3>\n"
+                             "  %%m = sub <4 x i64> zeroinitializer, %%h\n"
                              "  %%w = shl <4 x i64> %%id, <i64 62, i64 62, i64 62, i64 62>\n"
                              "  %%l = and <4 x i64> %%t, <i64 7, i64 7, i64 7, i64 7>\n");
     add_stores("a", index, 0);
@@ -316,8 +323,9 @@ static void test_stores_side_by_side(void **state)
     (void)state;
     assert_int_equal(join_stores("%x", "").row_stores, LANES);
     assert_int_equal(join_stores("%x", "").single_stores, 0);
-    /* Lanes lie over each other: every third word, any, or none but two. */
+    /* Lanes lie over each other: every third word, up or down, any, or none but two. */
     assert_int_equal(join_stores("%h", "").row_stores, 0);
+    assert_int_equal(join_stores("%m", "").row_stores, 0);
     assert_int_equal(join_stores("%i", "").row_stores, 0);
     assert_int_equal(join_stores("%l", "").row_stores, 0);
     assert_int_equal(join_stores("%w", "").row_stores, 0);
@@ -326,20 +334,23 @@ static void test_stores_side_by_side(void **state)
 static void test_stores_keep_their_order(void **state)
 {
     (void)state;
-    /* Two and two, each on its side. */
-    assert_int_equal(join_stores("%x", "  fence release\n").row_stores, LANES);
-    assert_int_equal(join_stores("%x", "  %r = load i32, ptr addrspace(1) %p\n"
-                                       "  store i32 %r, ptr addrspace(1) %p\n")
-                         .row_stores,
-                     LANES);
+    /* The second pair only: the first is not side by side. */
+    struct counts counts = join_stores("%x", "  fence release\n");
+    assert_int_equal(counts.row_stores, LANES);
+    assert_int_equal(counts.single_stores, 2 * LANES);
+    counts = join_stores("%x", "  %r = load i32, ptr addrspace(1) %p\n"
+                               "  store i32 %r, ptr addrspace(1) %p\n");
+    assert_int_equal(counts.row_stores, LANES);
+    assert_int_equal(counts.single_stores, 2 * LANES + 1);
     /* The same word twice. */
     sp_cc_text_format(&body, "  %%x = shl <4 x i64> %%id, <i64 2, i64 2, i64 2, i64 2>\n");
     add_stores("a", "%x", 0);
     add_stores("b", "%x", 1);
     add_stores("c", "%x", 0);
-    struct counts counts = join();
+    counts = join();
     assert_int_equal(counts.row_stores, LANES);
     assert_int_equal(counts.single_stores, LANES);
+    assert_false(counts.row_is_last);
 }
 
 int main(void)
