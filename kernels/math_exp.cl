@@ -104,3 +104,24 @@ DOUBLE_EXPONENTIAL(exp, 750.0, 0x1.71547652b82fep+0,
 DOUBLE_EXPONENTIAL(exp2, 1080.0, 1.0, x - n)
 DOUBLE_EXPONENTIAL(exp10, 326.0, 0x1.a934f0979a371p+1,
                    REDUCED(0x1.34413509fp-2, 0x1.e7fbcc47c4acdp-40))
+
+/* exp(x) - 1 = 2^n r P(r) + (2^n - 1), as long as the 1 counts: up to `whole`. Below -`whole` it is -1. */
+#define EXPONENTIAL_LESS_ONE(T, U, bias, places, whole, log2_base, high, low)                      \
+    T OVERLOAD expm1(T x)                                                                          \
+    {                                                                                              \
+        T large = exp(x), given = x;                                                               \
+        x = x < -whole ? -whole : x;                                                               \
+        T rounded = x * log2_base + ROUND_##T;                                                     \
+        T n = rounded - ROUND_##T;                                                                 \
+        T r = REDUCED(high, low);                                                                  \
+        U exponent = __builtin_astype(rounded, U) - __builtin_astype(ROUND_##T, U) + bias;         \
+        T power = __builtin_astype(exponent << places, T);                                         \
+        T result = power * P_##T##_exp(r) + (power - 1);                                           \
+        result = given > whole ? large : result;                                                   \
+        return given == 0 ? given : result;                                                        \
+    }                                                                                              \
+    VECTORS_1(expm1, T, T)
+
+EXPONENTIAL_LESS_ONE(float, uint, 127, 23, 20.0f, 0x1.715476p+0f, 0x1.62e4p-1f, 0x1.7f7d1cp-20f)
+EXPONENTIAL_LESS_ONE(double, ulong, 1023, 52, 40.0, 0x1.71547652b82fep+0, 0x1.62e42fefap-1,
+                     0x1.cf79abc9e3b3ap-40)

@@ -121,3 +121,27 @@ DOUBLE_LOGARITHM(log10, (k * LOG10_2_HIGH_DOUBLE) +
                             (f * 0x1.bcb7b1526e50ep-2 +
                              (rest * 0x1.bcb7b1526e50ep-2 +
                               (k * LOG10_2_LOW_DOUBLE + f * 0x1.95355baaafad3p-57))))
+
+/* log(1 + x): what the sum u = 1 + x loses is added to f, brought to the same power of two, or to 0
+ * where that is too small to count. */
+#define LOGARITHM_OF_MORE(T, U, bias, places, high, low)                                           \
+    T OVERLOAD log1p(T x)                                                                          \
+    {                                                                                              \
+        T u = 1 + x;                                                                               \
+        T lost = u < 2 ? x - (u - 1) : 1 - (u - x);                                                \
+        U bits = __builtin_astype(u, U);                                                           \
+        int exponent = T##_exponent(bits);                                                         \
+        U shown = bias - (exponent < bias ? exponent : bias);                                      \
+        T power = __builtin_astype(shown << places, T);                                            \
+        T f = (T##_significand(bits, exponent) - 1) + lost * power;                                \
+        T k = exponent;                                                                            \
+        T result = k * high + (f + (log1p_rest(f) + k * low));                                     \
+        result = x < INFINITY ? result : x;                                                        \
+        result = x == -1 ? -(T)INFINITY : result;                                                  \
+        result = x == 0 ? x : result;                                                              \
+        return x < -1 ? (T)NAN : result;                                                           \
+    }                                                                                              \
+    VECTORS_1(log1p, T, T)
+
+LOGARITHM_OF_MORE(float, uint, 127, 23, LN2_HIGH_FLOAT, LN2_LOW_FLOAT)
+LOGARITHM_OF_MORE(double, ulong, 1023, 52, LN2_HIGH_DOUBLE, LN2_LOW_DOUBLE)

@@ -30,11 +30,9 @@
     LIBM_1(T, suffix, cbrt)                                                                        \
     LIBM_1(T, suffix, cosh)                                                                        \
     LIBM_1(T, suffix, erf)                                                                         \
-    LIBM_1(T, suffix, expm1)                                                                       \
     LIBM_1(T, suffix, lgamma)                                                                      \
     LIBM_1(T, suffix, log)                                                                         \
     LIBM_1(T, suffix, log10)                                                                       \
-    LIBM_1(T, suffix, log1p)                                                                       \
     LIBM_1(T, suffix, log2)                                                                        \
     LIBM_1(T, suffix, sinh)                                                                        \
     LIBM_1(T, suffix, tanh)                                                                        \
