@@ -176,7 +176,7 @@ static void run_work(struct sp_work *work, struct sp_gate *gate)
 {
     struct sp_cpu_pieces pieces = {0};
     place_thread(sp_cpu_device(work->driver.device));
-    unsigned share = sp_cpu_pieces_claim(work, sp_cpu_place_here());
+    unsigned share = work->driver.shares ? sp_cpu_pieces_claim(work, sp_cpu_place_here()) : 0;
     /* After the last piece there is nothing to look for; where there are shares there may be. */
     while ((pieces.end < work->driver.parts || work->driver.shares) &&
            sp_cpu_pieces_take(work, share, &pieces)) {

@@ -14,6 +14,7 @@
 
 /* %s is local memory, %g global, %v a vector and %f a float. */
 #define KERNEL                                                                                     \
+    "declare void @use(<16 x float>, <2 x float>) memory(none)\n"                                  \
     "define void @k(ptr noalias %%s, ptr addrspace(1) %%g, <16 x float> %%v, float %%f, i64 %%n) " \
     "{\n"                                                                                          \
     "entry:\n%s  br label %%end\n"                                                                 \
@@ -21,7 +22,7 @@
 
 /* All of @k's second operands that are local memory, and what else is there. */
 struct counts {
-    unsigned stores, loads, global, shuffles, single, casts, calls;
+    unsigned stores, loads, global, shuffles, single, casts, calls, kept;
     int lane;            /* the first that a shuffle takes */
     LLVMTypeKind stored; /* the elements that go to global memory */
 };
@@ -49,6 +50,7 @@ static struct counts finish(const char *body, bool marked)
                 (load || store) &&
                 LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(value, load ? 0 : 1))) == 1;
             counts.global += global;
+            counts.kept += load && LLVMGetVolatile(value);
             counts.loads += load && !global;
             counts.stores += store && !global;
             counts.shuffles += LLVMIsAShuffleVectorInst(value) != NULL;
@@ -137,12 +139,43 @@ static void test_lanes_of_a_vector_are_shuffled(void **state)
     assert_int_not_equal(counts.stored, LLVMFloatTypeKind);
 }
 
+/* Rows of loads keep their order; others are free. */
+static void test_rows_stay_in_order(void **state)
+{
+    static const struct {
+        unsigned bytes[5];
+        unsigned kept;
+    } rows[] = {{{0, 64, 128, 192, 256}, 5},
+                {{0, 64, 192, 256, 64}, 4},
+                {{256, 192, 128, 64, 0}, 0},
+                {{0, 64, 128, 64, 128}, 0},
+                {{64, 64, 128, 192, 256}, 4}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct sp_cc_text text = {0};
+        for (unsigned k = 0; k < 5; k++)
+            sp_cc_text_format(&text,
+                              "  %%p%u = getelementptr i8, ptr addrspace(1) %%g, i64 %u\n"
+                              "  %%a%u = load <16 x float>, ptr addrspace(1) %%p%u\n"
+                              "  %%q%u = getelementptr float, ptr %%s, i64 %%n\n"
+                              "  store <16 x float> %%a%u, ptr %%q%u\n"
+                              "  %%r%u = load <2 x float>, ptr %%q%u, align 4\n"
+                              "  call void @use(<16 x float> %%a%u, <2 x float> %%r%u)\n",
+                              k, rows[i].bytes[k] + 1024, k, k, k, k, k, k, k, k, k);
+        struct counts counts = finish(text.bytes, true);
+        if (counts.kept != rows[i].kept)
+            fail_msg("%zu: %u", i, counts.kept);
+        sp_cc_text_finish(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_nobody_reads_is_not_stored),
         cmocka_unit_test(test_what_is_read_is_stored),
         cmocka_unit_test(test_lanes_of_a_vector_are_shuffled),
+        cmocka_unit_test(test_rows_stay_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,11 +6,17 @@
  * then a number of 512 bits, shifted and cut, of which LLVM makes single lanes: it becomes a
  * shuffle.
  *
+ * Without the stores nothing keeps loads from global memory in the order of their addresses any
+ * more, and instruction selection folds them into operations in any order: which processors that
+ * look for streams do not follow (a reduction of what no cache holds: half the speed). So rows of
+ * them are volatile from here on.
+ *
  * Called by emit.c and code.c. */
 #include "compiler/cc/workgroup/ends.h"
 
 #include "compiler/cc/ir.h"
 
+#include <llvm-c/Target.h>
 #include <string.h>
 
 /* More than a group has (local memory and context): stores at known distances from the pointer are
@@ -18,6 +24,10 @@
 #define END_BYTES (UINT64_C(1) << 24)
 
 #define END_NAME "llvm.lifetime.end"
+
+/* Vectors in a row from which on their order is kept; more are several rows. */
+#define LEAST_OF_ROW 4u
+#define MOST_OF_ROW 64u
 
 /* Of a vector that lanes are taken out of. */
 #define MOST_BITS 1024u
@@ -129,6 +139,50 @@ static bool has_marks(LLVMModuleRef module)
     return false;
 }
 
+/* The constant distance of an address from a base, which is the address itself for others. */
+static int64_t distance_from(LLVMValueRef address, LLVMTargetDataRef sizes, LLVMValueRef *base)
+{
+    bool constant = LLVMIsAGetElementPtrInst(address) && LLVMGetNumOperands(address) == 2 &&
+                    LLVMIsAConstantInt(LLVMGetOperand(address, 1));
+    *base = constant ? LLVMGetOperand(address, 0) : address;
+    return constant ? LLVMConstIntGetSExtValue(LLVMGetOperand(address, 1)) *
+                          (int64_t)LLVMABISizeOfType(sizes, LLVMGetGEPSourceElementType(address))
+                    : 0;
+}
+
+/* Loads in a row, each behind the one before. */
+struct row {
+    LLVMValueRef loads[MOST_OF_ROW], base;
+    int64_t last;
+    unsigned count;
+};
+
+static void end_row(struct row *row)
+{
+    for (unsigned i = 0; i < row->count && row->count >= LEAST_OF_ROW; i++)
+        LLVMSetVolatile(row->loads[i], true);
+    row->count = 0;
+}
+
+static void keep_order(LLVMBasicBlockRef block, LLVMTargetDataRef sizes)
+{
+    struct row row = {.count = 0};
+    for (LLVMValueRef value = LLVMGetFirstInstruction(block); value;
+         value = LLVMGetNextInstruction(value)) {
+        LLVMValueRef base;
+        if (!LLVMIsALoadInst(value) || !is_vector(LLVMTypeOf(value)) ||
+            LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(value, 0))) != SP_SPACE_GLOBAL)
+            continue;
+        int64_t distance = distance_from(LLVMGetOperand(value, 0), sizes, &base);
+        if (row.count == MOST_OF_ROW || (row.count && (base != row.base || distance <= row.last)))
+            end_row(&row);
+        row.base = base;
+        row.last = distance;
+        row.loads[row.count++] = value;
+    }
+    end_row(&row);
+}
+
 char *sp_wg_finish_ends(LLVMModuleRef module, struct LLVMOpaqueTargetMachine *machine)
 {
     if (!has_marks(module))
@@ -138,5 +192,9 @@ char *sp_wg_finish_ends(LLVMModuleRef module, struct LLVMOpaqueTargetMachine *ma
     if (!error)
         error = sp_ir_run_passes(module, "function(dse,instcombine<no-verify-fixpoint>)", machine);
     sp_ir_each_instruction(module, remove_mark);
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block;
+             block = LLVMGetNextBasicBlock(block))
+            keep_order(block, LLVMGetModuleDataLayout(module));
     return error;
 }
