@@ -96,7 +96,8 @@ struct sp_work {
     /* Own memory only, of a device with take_fence: what its end reaches; and what must be reached
      * before it begins. It is held back until then, and what was submitted later goes on; where one
      * is reached badly, it ends with -ECANCELED, without having touched anything. It comes after
-     * what was submitted to its device before only as far as that was begun by then. All of these
+     * what was submitted to its device before only as far as that was begun by then, or waits for
+     * nothing that this one does not wait for. All of these
      * are fences of works that were submitted earlier. */
     sp_fence fence;
     sp_fence after[SP_MAX_AFTER];

@@ -380,8 +380,7 @@ static void end_command(struct ending *ending, struct sp_command *command, cl_in
             command->event.submit_ns = command->event.start_ns;
     }
     struct sp_dependency *dependents = sp_event_end(&command->event, status);
-    if (command->fence) /* nobody can take it up any more */
-        sp_coherence_drop_fence(command->fence);
+    sp_follow_end(command); /* nobody can take it up any more */
     is_queue_reference = remove_from_queue(ending, command);
     sp_dependents_settle(ending, dependents, status);
     sp_gate_open(&command->event.ended);
@@ -514,11 +513,8 @@ static void go_on_after_run(struct ending *ending, struct sp_command *command)
     }
     pthread_mutex_lock(&command->event.lock);
     command->is_submitted = command->is_ahead = false;
-    sp_fence fence = command->fence;
-    command->fence = 0;
     pthread_mutex_unlock(&command->event.lock);
-    if (fence)
-        sp_coherence_drop_fence(fence);
+    sp_follow_end(command);
     atomic_store_explicit(&command->begin_state, 0, memory_order_relaxed);
     atomic_store_explicit(&command->run_state, 0, memory_order_relaxed);
     command->stage = SP_COMMAND_READY;
@@ -584,8 +580,10 @@ static void start_work(struct ending *ending, struct sp_command *command)
     command->work.beside = sp_coherence_beside(&command->coherence);
     command->work.fence = command->fence;
     command->work.num_after = command->coherence.num_fences;
-    for (unsigned i = 0; i < command->coherence.num_fences; i++)
+    for (unsigned i = 0; i < command->coherence.num_fences; i++) {
         command->work.after[i] = command->coherence.fences[i];
+        sp_coherence_keep_fence(command->work.after[i]); /* for who waits with it */
+    }
     atomic_store_explicit(&command->coherence.is_handed, true, memory_order_relaxed);
     if (sp_check_is_on && command->work.kind == SP_WORK_KERNEL)
         sp_check_declare(&command->coherence, device, &command->work);

@@ -22,11 +22,12 @@ void sp_follows_drop(struct sp_command *command)
         sp_object_unreference(&command->follows[--command->num_follows].command->event.object);
 }
 
-/* How one that it follows is taken at its begin. With no lock held; takes that one's. */
+/* How one that it follows is taken at its begin. */
 enum taken {
     FOLLOW_ENDED,    /* it has ended */
     FOLLOW_IN_ORDER, /* the device's order will do */
-    FOLLOW_FENCE,    /* its fence is waited for: *fence, with a reference */
+    FOLLOW_WITH,     /* so it will, behind it, waiting for the same */
+    FOLLOW_FENCE,    /* its fence is waited for */
     FOLLOW_MUST_END,
 };
 
@@ -38,23 +39,45 @@ static bool is_of_now(const struct sp_command *command)
            atomic_load_explicit(&sp_command_device(command)->life, memory_order_relaxed);
 }
 
-static enum taken take_follow(const struct sp_command *command, struct sp_follow *follow,
-                              bool may_be_ahead, sp_fence *fence, cl_int *status)
+/* Whether the command can wait for the same as one in front of it in its device's order, which is
+ * held back: so both are let go at once, in order, and not each when the one before it has ended.
+ */
+static bool can_wait_with(const struct sp_command *command, const struct sp_command *before)
+{
+    /* Room is left for promises. */
+    return command->coherence.num_fences + before->work.num_after <= SP_MAX_AFTER / 2;
+}
+
+/* The fences are taken over by the command, with references. */
+static enum taken take_follow(struct sp_command *command, struct sp_follow *follow,
+                              bool may_be_ahead, cl_int *status)
 {
     struct sp_command *before = follow->command;
+    struct sp_coherence *coherence = &command->coherence;
     enum taken taken = FOLLOW_MUST_END;
     pthread_mutex_lock(&before->event.lock);
+    /* The device's order stops at no error. */
+    bool is_in_order = before->is_submitted && !follow->is_explicit &&
+                       sp_command_device(before) == sp_command_device(command);
+    bool may_wait = before->is_submitted && may_be_ahead && is_of_now(before);
     *status = sp_event_status(&before->event);
-    *fence = before->fence;
     if (*status <= CL_COMPLETE)
         taken = FOLLOW_ENDED;
-    else if (before->is_submitted && !before->is_ahead && !follow->is_explicit &&
-             sp_command_device(before) == sp_command_device(command)) /* which stops at no error */
+    else if (is_in_order && !before->is_ahead)
         taken = FOLLOW_IN_ORDER;
-    else if (before->is_submitted && *fence && may_be_ahead && is_of_now(before))
+    else if (is_in_order && may_wait && can_wait_with(command, before))
+        taken = FOLLOW_WITH;
+    else if (may_wait && before->fence)
         taken = FOLLOW_FENCE;
-    if (taken == FOLLOW_FENCE)
-        sp_coherence_keep_fence(*fence); /* its own reference stays until it has ended */
+    /* Its own references stay until it has ended. */
+    for (uint32_t i = 0; taken == FOLLOW_WITH && i < before->work.num_after; i++) {
+        sp_coherence_keep_fence(before->work.after[i]);
+        sp_coherence_follow(coherence, before->work.after[i]);
+    }
+    if (taken == FOLLOW_FENCE) {
+        sp_coherence_keep_fence(before->fence);
+        sp_coherence_follow(coherence, before->fence);
+    }
     pthread_mutex_unlock(&before->event.lock);
     return taken;
 }
@@ -65,17 +88,14 @@ bool sp_follows_take(struct sp_command *command)
     unsigned kept = 0;
     for (unsigned i = 0; i < command->num_follows; i++) {
         struct sp_follow follow = command->follows[i];
-        sp_fence fence;
         cl_int status;
-        enum taken taken = take_follow(command, &follow, may_be_ahead, &fence, &status);
+        enum taken taken = take_follow(command, &follow, may_be_ahead, &status);
         if (taken == FOLLOW_ENDED) {
             if (status < 0 && follow.is_explicit)
                 atomic_store_explicit(&command->dependency_error, status, memory_order_relaxed);
             sp_object_unreference(&follow.command->event.object);
             continue;
         }
-        if (taken == FOLLOW_FENCE)
-            sp_coherence_follow(&command->coherence, fence);
         follow.must_end = taken == FOLLOW_MUST_END;
         must_wait |= follow.must_end;
         command->follows[kept++] = follow;
@@ -102,4 +122,13 @@ void sp_follow_offer(struct sp_command *command)
     command->fence = fence;
     pthread_mutex_unlock(&command->event.lock);
     command->coherence.fence = fence;
+}
+
+void sp_follow_end(struct sp_command *command)
+{
+    if (command->fence)
+        sp_coherence_drop_fence(command->fence);
+    command->fence = 0;
+    while (command->work.num_after)
+        sp_coherence_drop_fence(command->work.after[--command->work.num_after]);
 }

@@ -426,6 +426,41 @@ static void others_go_on_meanwhile(void)
     clSVMFree(context, r);
 }
 
+/* All that is behind one dependency, or behind several, in a queue is in order. */
+static void a_stream_goes_on_behind_a_dependency(void)
+{
+    enum { STREAM = 300 };
+    cl_uint *flag = new_flag(), *p = new_region(), *q = new_region();
+    static cl_uint model[COUNT];
+    cl_event gate = enqueue_wait(queues[1], flag, p, false), last;
+    memset(model, 0, sizeof model);
+    cl_event head = enqueue_mix(queues[2], p, q, 1, 1, &gate);
+    for (cl_uint i = 0; i < STREAM; i++) {
+        if (i % 100 == 50) { /* one more, which the rest of the stream waits for, too */
+            const cl_event both[] = {gate, head}; /* which reads what this changes */
+            cl_event next = enqueue_step(loose_queues[1], p, i, 2, both);
+            clReleaseEvent(gate);
+            gate = next;
+        }
+        last = enqueue_step(queues[2], q, i, i % 100 == 50 ? 1 : 0, i % 100 == 50 ? &gate : NULL);
+        if (i + 1 < STREAM)
+            clReleaseEvent(last);
+    }
+    __atomic_store_n(flag, 1, __ATOMIC_SEQ_CST);
+    CHECK_CL(end_of(last), CL_COMPLETE);
+    CHECK_CL(end_of(head), CL_COMPLETE);
+    CHECK_CL(end_of(gate), CL_COMPLETE);
+    for (int k = 0; k < COUNT; k++) {
+        model[k] = (k ? 0 : 42) + 1;
+        for (cl_uint i = 0; i < STREAM; i++)
+            model[k] = model[k] * 3 + i;
+    }
+    CHECK(wrong_in(q, model) == 0);
+    clSVMFree(context, flag);
+    clSVMFree(context, p);
+    clSVMFree(context, q);
+}
+
 /* --- Errors --------------------------------------------------------------------------------------
  */
 
@@ -522,6 +557,7 @@ int main(int argc, char **argv)
     a_long_chain_over_two_devices();
     random_graphs_agree_with_a_model(argc > 2 ? atoi(argv[2]) : 30);
     others_go_on_meanwhile();
+    a_stream_goes_on_behind_a_dependency();
     an_error_goes_down_the_wait_lists();
     nobody_needs_the_application();
     the_death_of_what_is_waited_for();

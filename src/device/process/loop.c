@@ -205,10 +205,10 @@ static void begin(const struct sp_command *command)
 }
 
 /* Never begins. */
-static void cancel(const struct sp_command *command)
+static void cancel(const struct sp_command *command, int error)
 {
     sp_process_began(command, true);
-    sp_process_ended(command->number, -ECANCELED, 0, 0);
+    sp_process_ended(command->number, error, 0, 0);
 }
 
 static void take_command(void)
@@ -222,7 +222,7 @@ static void take_command(void)
     loop.current = command->number;
     int parked = sp_park_take(command);
     if (parked < 0)
-        cancel(command);
+        cancel(command, parked);
     else if (!parked)
         begin(command);
     loop.current = 0;
@@ -238,7 +238,7 @@ static void take_parked(void)
     int error;
     while ((command = sp_park_next(&error))) {
         if (error)
-            cancel(command);
+            cancel(command, error);
         else
             begin(command);
         sp_park_drop(command);

@@ -7,6 +7,9 @@
  * so whoever was told of an end, and sends a command because of it, finds that what waited for that
  * end has begun before.
  *
+ * Of two commands, the one that came later and waits for all that the other one waits for begins
+ * after it.
+ *
  * What a record names is checked: nonsense ends the process. What others write into the board is
  * only compared.
  *
@@ -89,7 +92,7 @@ int sp_park_take(const struct sp_command *command)
                                 ? sp_alloc(offsetof(struct parked, command) + command->bytes)
                                 : NULL;
     if (!parked)
-        return -ECANCELED;
+        return -ENOMEM; /* an end of its own: what waits for the same goes on */
     memcpy(&parked->command, command, command->bytes);
     park.list[park.count++] = (struct place){sp_command_after(command)[0], parked};
     park.has_new = true;
@@ -144,15 +147,20 @@ bool sp_park_has_moved(void)
 
 static void look_through(void)
 {
+    static bool is_ready[SP_MAX_IN_FLIGHT];
     unsigned kept = 0;
     /* Before the fences: what is reached meanwhile is looked for again. */
     for (uint32_t d = 0; d < SP_MAX_CLIENT_DEVICES; d++)
         park.seen[d] = atomic_load_explicit(&park.board->lines[d].ends, memory_order_acquire);
     park.has_new = false;
     park.awaited = 0;
+    /* Backwards, since fences are reached meanwhile: whatever waits for no more than what a later
+     * one waits for is found ready with that one, and begins in front of it. */
+    for (unsigned i = park.count; i-- > 0;)
+        is_ready[i] = advance(&park.list[i]);
     for (unsigned i = 0; i < park.count; i++) {
         struct place place = park.list[i];
-        if (advance(&place)) {
+        if (is_ready[i]) {
             place.parked->next = NULL;
             *park.last_ready = place.parked;
             park.last_ready = &place.parked->next;

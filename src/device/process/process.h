@@ -52,7 +52,7 @@ void sp_park_init(struct sp_fence_board *board, uint32_t index);
 struct sp_fence_line *sp_park_line(void);
 
 /* A command comes from the ring: 0 where it can begin; 1 where it is held back, and was copied;
- * -ECANCELED where there is no memory for that. */
+ * -ENOMEM where there is no memory for that. */
 int sp_park_take(const struct sp_command *command);
 
 /* The next command that is held back no more, or NULL. *error: 0, or -ECANCELED where it must not

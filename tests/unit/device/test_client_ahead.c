@@ -22,6 +22,7 @@ static unsigned char *flags; /* at home: byte n lets gate n go */
 
 static const char source[] =
     "kernel void gate(global volatile uchar *flag) { while (!*flag) {} }\n"
+    "kernel void step(global uint *data, uint value) { *data = *data * 3 + value; }\n"
     "kernel void add(global int *data, int value) { data[get_global_id(0)] += value; }\n";
 
 static int set_up(void **state)
@@ -182,6 +183,41 @@ static void a_long_chain_goes_by_itself(void **state)
     assert_int_equal(await(first, &gate), 0);
     for (int i = 0; i <= LENGTH; i++)
         first->ops->drop_fence(fences[i]);
+}
+
+/* However the end of what they wait for falls into the time in which they are looked through, which
+ * they are with each one that comes. */
+static void what_waits_for_the_same_keeps_its_order(void **state)
+{
+    (void)state;
+    enum { COUNT = 600, ROUNDS = 30 };
+    static struct gated gate, works[COUNT];
+    static struct {
+        void *at;
+        int value;
+    } args[COUNT];
+    for (int round = 0; round < ROUNDS; round++) {
+        uint32_t model = 0;
+        sp_fence fence = take(first);
+        memset(flags + 128, 0, 4);
+        start_gate(first, &flags[0], fence, &gate);
+        for (int i = 0; i < COUNT; i++) {
+            args[i].at = flags + 128;
+            args[i].value = i;
+            set_kernel(second, &codes[1], "step", 1, &args[i], &works[i]);
+            works[i].work.after[0] = fence;
+            works[i].work.num_after = 1;
+            submit(second, &works[i]);
+            if (i == COUNT / 2 + round)
+                flags[0] = 1;
+            model = model * 3 + (uint32_t)i;
+        }
+        for (int i = 0; i < COUNT; i++)
+            assert_int_equal(await(second, &works[i]), 0);
+        assert_int_equal(*(uint32_t *)(flags + 128), model);
+        assert_int_equal(await(first, &gate), 0);
+        first->ops->drop_fence(fence);
+    }
 }
 
 static void a_bad_end_cancels(void **state)
@@ -363,6 +399,7 @@ int main(void)
         cmocka_unit_test_setup(what_waits_is_in_nobodys_way, bind_flags),
         cmocka_unit_test_setup(all_of_several_are_waited_for, bind_flags),
         cmocka_unit_test_setup(a_long_chain_goes_by_itself, bind_flags),
+        cmocka_unit_test_setup(what_waits_for_the_same_keeps_its_order, bind_flags),
         cmocka_unit_test_setup(a_bad_end_cancels, bind_flags),
         cmocka_unit_test_setup(what_no_process_gets_is_reached_badly, bind_flags),
         cmocka_unit_test_setup(a_death_cancels_what_waits_elsewhere, bind_flags),
