@@ -27,8 +27,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Instructions of work-group functions beyond which a loop's last work-items are not worth vectors of
- * their own: the rounds of a hash would become machine code a third time (SHA-256: 1.5 s, 1.2
+/* Instructions of work-group functions beyond which a loop's last work-items are not worth vectors
+ * of their own: the rounds of a hash would become machine code a third time (SHA-256: 1.5 s, 1.2
  * without). */
 #define LARGE_CODE 3000u
 

@@ -630,8 +630,7 @@ static void wrong_code_is_refused(void **state)
     char *log;
     assert_int_equal(
         first->ops->load(first, wrong, sizeof wrong, &program, codes, 1, &log, &loaded), -ENOEXEC);
-    assert_string_equal(log,
-                        "a fake error (CUDA error 218):\nfake: this is wrong\n");
+    assert_string_equal(log, "a fake error (CUDA error 218):\nfake: this is wrong\n");
     free(log);
     assert_int_equal(first->ops->load(first, half, sizeof half, &program, codes, 2, &log, &loaded),
                      -ENOEXEC);
