@@ -25,11 +25,9 @@
     LIBM_1(T, suffix, acosh)                                                                       \
     LIBM_1(T, suffix, asin)                                                                        \
     LIBM_1(T, suffix, asinh)                                                                       \
-    LIBM_1(T, suffix, atan)                                                                        \
     LIBM_1(T, suffix, atanh)                                                                       \
     LIBM_1(T, suffix, cbrt)                                                                        \
     LIBM_1(T, suffix, cosh)                                                                        \
-    LIBM_1(T, suffix, erf)                                                                         \
     LIBM_1(T, suffix, lgamma)                                                                      \
     LIBM_1(T, suffix, log)                                                                         \
     LIBM_1(T, suffix, log10)                                                                       \
@@ -41,6 +39,20 @@
 FUNCTIONS(float, f)
 FUNCTIONS(double, )
 
+/* libclc's double functions give +0 for -0. */
+#define ODD_DOUBLE(name)                                                                           \
+    double OVERLOAD CONST_FUNCTION name(double);                                                   \
+    double CONST_FUNCTION __sp_libm_##name(double x)                                               \
+    {                                                                                              \
+        return x == 0 ? x : name(x);                                                               \
+    }
+ODD_DOUBLE(atan)
+ODD_DOUBLE(erf)
+ODD_DOUBLE(sin)
+ODD_DOUBLE(tan)
+LIBM_1(float, f, atan)
+LIBM_1(float, f, erf)
+
 /* libclc's float function loses an ulp for each unit of x^2 and gives 0 for what is subnormal. */
 LIBM_1(double, , erfc)
 float OVERLOAD CONST_FUNCTION erfc(float);
@@ -49,8 +61,6 @@ float CONST_FUNCTION __sp_libm_erfcf(float x)
     return x > 2 ? (float)erfc((double)x) : erfc(x);
 }
 
-/* In float they are in math_float.cl. */
+/* In float these, sin and tan are in math_float.cl. */
 LIBM_1(double, , cos)
-LIBM_1(double, , sin)
-LIBM_1(double, , tan)
 LIBM_2(double, , pow)

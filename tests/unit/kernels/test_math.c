@@ -246,6 +246,14 @@ static void judge(const char *name, const char *type, struct worst worst, double
                  limit, x, y, got);
 }
 
+/* Of zero an odd function is the same zero (C99, F.9). */
+static void expect_sign_of_zero(const char *name, const char *type, double x, double got,
+                                long double expected)
+{
+    if (x == 0 && expected == 0 && !signbit(got) != !signbit(expected))
+        fail_msg("%s %s of %a: got %a", name, type, x, got);
+}
+
 static void errors_of_unary_functions_stay_within_their_limits(void **state)
 {
     (void)state;
@@ -260,6 +268,10 @@ static void errors_of_unary_functions_stay_within_their_limits(void **state)
                  i);                                                                               \
             note(&worst_double,                                                                    \
                  ulp_error(r_double[i], reference_##name((long double)x_double[i]), false), i);    \
+            expect_sign_of_zero(#name, "float", (double)x_float[i], (double)r_float[i],            \
+                                reference_##name((long double)x_float[i]));                        \
+            expect_sign_of_zero(#name, "double", x_double[i], r_double[i],                         \
+                                reference_##name((long double)x_double[i]));                       \
         }                                                                                          \
         judge(#name, "float", worst_float, float_ulp, (double)x_float[worst_float.where], 0,       \
               (double)r_float[worst_float.where]);                                                 \
