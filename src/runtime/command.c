@@ -41,6 +41,12 @@
  * before. */
 #define QUEUE_DEPENDENCIES 2u
 
+/* Room for a few waits, objects and arguments. A command that is no block of util/block.h costs
+ * three times as much to launch. */
+#define USUAL_EXTRA_BYTES 256u
+_Static_assert(sizeof(struct sp_command) + USUAL_EXTRA_BYTES <= SP_BLOCK_BYTES,
+               "a usual command is a block");
+
 /* Commands that became ready and are not started yet, in order. */
 struct ending {
     struct sp_command *first, *last;

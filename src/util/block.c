@@ -15,10 +15,7 @@
 
 #include "util/alloc.h"
 
-/* A command with a few waits, objects and arguments. */
-#define BLOCK_BYTES ((size_t)1024)
-
-/* Kept at most: a burst of so many commands finds its memory again. 8 MiB. */
+/* Kept at most: a burst of so many commands finds its memory again. 12 MiB. */
 #define MAX_FREE 8192u
 
 #ifdef __SANITIZE_ADDRESS__
@@ -39,7 +36,7 @@ static struct {
 
 static bool is_kept(size_t size)
 {
-    return KEEPS_BLOCKS && size <= BLOCK_BYTES;
+    return KEEPS_BLOCKS && size <= SP_BLOCK_BYTES;
 }
 
 static struct block *take(void)
@@ -66,7 +63,7 @@ void *sp_block_alloc(size_t size)
         return NULL;
     void *block = take();
     if (!block)
-        return calloc(1, BLOCK_BYTES);
+        return calloc(1, SP_BLOCK_BYTES);
     memset(block, 0, size);
     return block;
 }

@@ -10,6 +10,9 @@
 
 #include <stddef.h>
 
+/* What is kept: a command with a few waits, objects and arguments. What is larger is malloc's. */
+#define SP_BLOCK_BYTES ((size_t)1536)
+
 /* Zeroed, aligned for any type, of at least `size` bytes; NULL when out of memory. Counts as one
  * allocation (alloc.h). */
 void *sp_block_alloc(size_t size);
