@@ -72,6 +72,32 @@ bool sp_ir_calls(LLVMValueRef value, const char *name)
     return callee && !strcmp(callee, name);
 }
 
+bool sp_ir_is_computation(LLVMValueRef value)
+{
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAShr:
+    case LLVMAnd:
+    case LLVMOr:
+    case LLVMXor:
+    case LLVMICmp:
+    case LLVMSelect:
+    case LLVMTrunc:
+    case LLVMZExt:
+    case LLVMSExt:
+    case LLVMBitCast:
+    case LLVMAddrSpaceCast:
+    case LLVMGetElementPtr:
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool sp_ir_is_intrinsic(LLVMValueRef value, const char *prefix)
 {
     const char *callee = sp_ir_callee(value);

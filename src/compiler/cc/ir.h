@@ -36,6 +36,10 @@ const char *sp_ir_callee(LLVMValueRef value);
 /* True for a call of exactly that function. */
 bool sp_ir_calls(LLVMValueRef value, const char *name);
 
+/* True for an instruction that computes integers or addresses: it reads no memory, and harms nobody
+ * whatever its operands are. */
+bool sp_ir_is_computation(LLVMValueRef value);
+
 /* True where `value` is a call of an LLVM intrinsic whose name starts with `prefix`. */
 bool sp_ir_is_intrinsic(LLVMValueRef value, const char *prefix);
 

@@ -72,28 +72,7 @@ static bool is_harmless(LLVMValueRef value)
     for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
         if (sp_ir_is_intrinsic(value, ids[i]))
             return true;
-    switch (LLVMGetInstructionOpcode(value)) {
-    case LLVMAdd:
-    case LLVMSub:
-    case LLVMMul:
-    case LLVMShl:
-    case LLVMLShr:
-    case LLVMAShr:
-    case LLVMAnd:
-    case LLVMOr:
-    case LLVMXor:
-    case LLVMICmp:
-    case LLVMSelect:
-    case LLVMTrunc:
-    case LLVMZExt:
-    case LLVMSExt:
-    case LLVMBitCast:
-    case LLVMAddrSpaceCast:
-    case LLVMGetElementPtr:
-        return true;
-    default:
-        return false;
-    }
+    return sp_ir_is_computation(value);
 }
 
 static bool operands_are_known(const struct way *way, LLVMValueRef value)

@@ -385,10 +385,9 @@ static LLVMValueRef element_for_lanes(void *data, uint32_t variable, LLVMTypeRef
     return sp_wg_context_element(e, variable);
 }
 
-/* The region as vectors made here; false where LLVM is to make them. */
-static bool emit_lanes(struct sp_wg_emitter *e)
+static struct sp_wg_lanes_maker lanes_maker(struct sp_wg_emitter *e)
 {
-    struct sp_wg_lanes_maker maker = {e,
+    return (struct sp_wg_lanes_maker){e,
                                       e->at,
                                       e->function,
                                       begin_lanes_chunk,
@@ -396,6 +395,12 @@ static bool emit_lanes(struct sp_wg_emitter *e)
                                       copy_for_lanes,
                                       sp_wg_operand_for,
                                       element_for_lanes};
+}
+
+/* The region as vectors made here; false where LLVM is to make them. */
+static bool emit_lanes(struct sp_wg_emitter *e)
+{
+    struct sp_wg_lanes_maker maker = lanes_maker(e);
     if (!e->known_size || e->plan->form == SP_WG_SCALAR)
         return false;
     struct sp_wg_lanes *lanes =
@@ -473,14 +478,7 @@ static void emit_ways(struct sp_wg_emitter *e)
 /* What the region's next turns load, asked for. */
 static void emit_ahead(struct sp_wg_emitter *e)
 {
-    struct sp_wg_lanes_maker maker = {e,
-                                      e->at,
-                                      e->function,
-                                      begin_lanes_chunk,
-                                      begin_lanes_item,
-                                      copy_for_lanes,
-                                      sp_wg_operand_for,
-                                      element_for_lanes};
+    struct sp_wg_lanes_maker maker = lanes_maker(e);
     LLVMValueRef others = LLVMBuildMul(e->entry, e->local_size[1], e->local_size[2], "");
     struct sp_wg_ahead ahead = {&maker, e->entry, e->local_size[0],
                                 LLVMBuildICmp(e->entry, LLVMIntEQ, others, sp_wg_number(e, 1), "")};

@@ -55,30 +55,7 @@ static void copy_written_arguments(LLVMModuleRef module, LLVMValueRef kernel)
 
 static bool is_cheap(LLVMValueRef value)
 {
-    switch (LLVMGetInstructionOpcode(value)) {
-    case LLVMAdd:
-    case LLVMSub:
-    case LLVMMul:
-    case LLVMShl:
-    case LLVMLShr:
-    case LLVMAShr:
-    case LLVMAnd:
-    case LLVMOr:
-    case LLVMXor:
-    case LLVMICmp:
-    case LLVMSelect:
-    case LLVMTrunc:
-    case LLVMZExt:
-    case LLVMSExt:
-    case LLVMBitCast:
-    case LLVMAddrSpaceCast:
-    case LLVMGetElementPtr:
-        return true;
-    case LLVMCall:
-        return sp_ir_is_intrinsic(value, "__sp_local_id_");
-    default:
-        return false;
-    }
+    return sp_ir_is_computation(value) || sp_ir_is_intrinsic(value, "__sp_local_id_");
 }
 
 struct remat {
