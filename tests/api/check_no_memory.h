@@ -31,6 +31,33 @@ static bool worked(cl_int error, int line)
 
 #define WORKED(call) worked((call), __LINE__)
 
+/* Does `use` in a context of the first two devices, with a queue each. */
+__attribute__((unused)) static void with_two_devices(void (*use)(cl_context context,
+                                                                 cl_command_queue *queues))
+{
+    cl_platform_id platform;
+    cl_device_id devices[2];
+    cl_command_queue queues[2];
+    cl_int error;
+    cl_uint count = 0;
+    if (!WORKED(clGetPlatformIDs(1, &platform, &count)) ||
+        !WORKED(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 2, devices, &count)))
+        return;
+    cl_context context = clCreateContext(NULL, 2, devices, NULL, NULL, &error);
+    if (!WORKED(error))
+        return;
+    queues[0] = clCreateCommandQueueWithProperties(context, devices[0], NULL, &error);
+    if (WORKED(error)) {
+        queues[1] = clCreateCommandQueueWithProperties(context, devices[1], NULL, &error);
+        if (WORKED(error)) {
+            use(context, queues);
+            clReleaseCommandQueue(queues[1]);
+        }
+        clReleaseCommandQueue(queues[0]);
+    }
+    clReleaseContext(context);
+}
+
 static int run_with(const char *self, int failing)
 {
     char number[16];

@@ -1,6 +1,8 @@
 /* See ir_text.h. */
 #include "ir_text.h"
 
+#include "compiler/cc/workgroup/prepare.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,4 +28,21 @@ void discard_ir(struct parsed *parsed)
     LLVMDisposeModule(parsed->module);
     LLVMContextDispose(parsed->context);
     sp_cc_text_finish(&parsed->log);
+}
+
+void plan_ir(struct parsed *parsed, struct sp_wg_plan *plan, const char *kernel, const char *body)
+{
+    struct sp_cc_text text = {0};
+    sp_cc_text_format(&text, kernel, body);
+    parse_ir(parsed, "", text.bytes);
+    assert_null(sp_wg_prepare(parsed->module, NULL));
+    sp_wg_plan_init(plan, parsed->function, SP_WG_VECTOR);
+    sp_cc_text_finish(&text);
+}
+
+void delete_source(struct parsed *parsed)
+{
+    LLVMDeleteFunction(parsed->function);
+    parsed->function = NULL;
+    assert_false(sp_cc_module_is_broken(parsed->module, "in the test", &parsed->log));
 }

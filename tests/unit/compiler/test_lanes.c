@@ -54,15 +54,9 @@ struct planned {
 
 static void parse(struct planned *parsed, const char *body)
 {
-    struct sp_cc_text text = {0};
-    *parsed = (struct planned){0};
-    sp_cc_text_format(&text, KERNEL, body);
-    parse_ir(&parsed->ir, "", text.bytes);
-    assert_null(sp_wg_prepare(parsed->ir.module, NULL));
-    sp_wg_plan_init(&parsed->plan, parsed->ir.function, SP_WG_VECTOR);
+    plan_ir(&parsed->ir, &parsed->plan, KERNEL, body);
     uint32_t leader = parsed->plan.analysis.graph.successors[0][0];
     parsed->region = &parsed->plan.regions[parsed->plan.region_of[leader]];
-    sp_cc_text_finish(&text);
 }
 
 static void discard(struct planned *parsed)
@@ -303,18 +297,9 @@ static struct counts emit(struct planned *parsed, uint32_t bits)
     /* Regions that copy are vectors, too, and no calls. */
     assert_non_null(LLVMGetStringAttributeAtIndex(
         function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "no-builtin-memcpy", 17));
-    LLVMDeleteFunction(parsed->ir.function);
-    parsed->ir.function = NULL;
-    assert_false(sp_cc_module_is_broken(parsed->ir.module, "in the test", &parsed->ir.log));
+    delete_source(&parsed->ir);
     sp_cc_layout_finish(&locals);
     return counts;
-}
-
-static void discard_emitted(struct planned *parsed)
-{
-    LLVMDisposeModule(parsed->ir.module);
-    LLVMContextDispose(parsed->ir.context);
-    sp_cc_text_finish(&parsed->ir.log);
 }
 
 /* Pairs at distance 4: two vectors, from which both sides are shuffled, and back. */
@@ -341,7 +326,7 @@ static void test_pairs_are_shuffled(void **state)
     assert_int_equal(counts.loops, 1);
     assert_int_equal(counts.apart, counts.loads + counts.stores);
     sp_wg_plan_finish(&parsed.plan);
-    discard_emitted(&parsed);
+    discard_ir(&parsed.ir);
     /* With four lanes each side is one vector. */
     parse(&parsed, body);
     counts = emit(&parsed, 128);
@@ -350,7 +335,7 @@ static void test_pairs_are_shuffled(void **state)
     assert_int_equal(counts.shuffles, 0);
     assert_int_equal(counts.single, 0);
     sp_wg_plan_finish(&parsed.plan);
-    discard_emitted(&parsed);
+    discard_ir(&parsed.ir);
 }
 
 /* What lies between the stored elements stays as it is. */
@@ -363,7 +348,7 @@ static void test_stores_with_gaps_stay_single(void **state)
     assert_int_equal(counts.stores, 0);
     assert_int_equal(counts.single, LANES);
     sp_wg_plan_finish(&parsed.plan);
-    discard_emitted(&parsed);
+    discard_ir(&parsed.ir);
 }
 
 /* The addresses of (x & 31) come again after two chunks: the loop over these is the outer one, in
@@ -392,7 +377,7 @@ static void test_loads_that_come_again(void **state)
         assert_int_equal(counts.loops, expected[i].loops);
         assert_int_equal(counts.single, LANES);
         sp_wg_plan_finish(&parsed.plan);
-        discard_emitted(&parsed);
+        discard_ir(&parsed.ir);
         sp_cc_text_finish(&text);
     }
 }
@@ -418,7 +403,7 @@ static void test_parted_work_items_have_a_mask(void **state)
     assert_int_equal(counts.stores, 2);
     assert_int_equal(counts.single, 0);
     sp_wg_plan_finish(&parsed.plan);
-    discard_emitted(&parsed);
+    discard_ir(&parsed.ir);
 }
 
 int main(void)

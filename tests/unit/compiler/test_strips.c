@@ -64,14 +64,8 @@ static LLVMValueRef last_index(LLVMValueRef function)
 
 static void parse(struct planned *parsed, const char *body)
 {
-    struct sp_cc_text text = {0};
-    *parsed = (struct planned){0};
-    sp_cc_text_format(&text, KERNEL, body);
-    parse_ir(&parsed->ir, "", text.bytes);
-    assert_null(sp_wg_prepare(parsed->ir.module, NULL));
-    sp_wg_plan_init(&parsed->plan, parsed->ir.function, SP_WG_VECTOR);
+    plan_ir(&parsed->ir, &parsed->plan, KERNEL, body);
     parsed->index = last_index(parsed->ir.function);
-    sp_cc_text_finish(&text);
 }
 
 static void discard(struct planned *parsed)
@@ -270,13 +264,9 @@ static void test_regions_are_emitted_twice(void **state)
     assert_int_equal(elsewhere, 1);
     assert_int_equal(stores, 2);
     assert_int_equal(flags, 0);
-    LLVMDeleteFunction(parsed.ir.function);
-    parsed.ir.function = NULL;
-    assert_false(sp_cc_module_is_broken(parsed.ir.module, "in the test", &parsed.ir.log));
+    delete_source(&parsed.ir);
     sp_wg_plan_finish(&parsed.plan);
-    LLVMDisposeModule(parsed.ir.module);
-    LLVMContextDispose(parsed.ir.context);
-    sp_cc_text_finish(&parsed.ir.log);
+    discard_ir(&parsed.ir);
 }
 
 int main(void)
