@@ -229,10 +229,12 @@ static void touch_all(struct sp_command *command)
         command->is_short_of_memory = true;
 }
 
-/* Says what memory the kernel uses: its pointer arguments, as its IR uses them, and what was named
- * by clSetKernelExecInfo. An SVM pointer stands for its whole region. */
+/* Says what memory the kernel uses: program-scope variables, its pointer arguments, as its IR uses
+ * them, and what was named by clSetKernelExecInfo. An SVM pointer stands for its whole region. */
 static void touch_ranges(struct sp_command *command, cl_kernel kernel)
 {
+    if (command->work.kernel.globals)
+        touch_range(command, command->work.kernel.globals, 0, SP_ACCESS_READ_WRITE, 0);
     for (cl_uint i = 0; i < kernel->info->num_args; i++) {
         const struct sp_arg_info *info = &kernel->info->args[i];
         cl_mem mem = kernel->args[i].mem;

@@ -310,6 +310,8 @@ cl_int sp_kernel_code_get(cl_kernel kernel, cl_device_id device, const uint64_t 
         return CL_SUCCESS;
     case -ENOMEM:
         return CL_OUT_OF_HOST_MEMORY;
+    case -ENOSPC: /* for program-scope variables, on the device */
+        return CL_MEM_OBJECT_ALLOCATION_FAILURE;
     case -ENODEV:
         return CL_INVALID_PROGRAM_EXECUTABLE;
     default:

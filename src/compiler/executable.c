@@ -12,7 +12,7 @@
  * Invariant: an executable is freed when it has no reference and no RUNNING unit, by whoever ends
  * the later of the two; WAITING units are taken out of the list when the last reference goes.
  *
- * Locks: an executable's own (globals, variants), then the pool's; none of them is held while code
+ * Locks: an executable's own (variants), then the pool's; none of them is held while code
  * is generated or loaded. The pool's threads end when the list is empty; there is nothing to join.
  * After fork() the child has no such threads: units that were RUNNING there belong to an older
  * generation and are run again by who needs them.
@@ -26,8 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/globals.h"
 #include "runtime/context.h"
-#include "svm/coherence.h"
 #include "svm/heap.h"
 #include "util/alloc.h"
 #include "util/thread.h"
@@ -103,9 +103,9 @@ struct sp_executable {
     uint32_t num_options;
     struct unit *units; /* for any local size */
     uint32_t num_units;
-    struct slot *slots;                /* num_roots times the number of kernels */
-    pthread_mutex_t lock;              /* of globals and of the lists of variants */
-    _Atomic(unsigned char *) *globals; /* one for each root; NULL until first used */
+    struct slot *slots;         /* num_roots times the number of kernels */
+    pthread_mutex_t lock;       /* of the lists of variants */
+    struct sp_globals *globals; /* one for each root */
 };
 
 /* --- The pool ------------------------------------------------------------------------------ */
@@ -224,7 +224,7 @@ static int publish(struct unit *unit, const struct sp_step_result *result, struc
     for (uint32_t i = 0; i < unit->num_kernels; i++)
         if (!ops->find(code, info->kernels[unit->first_kernel + i].name))
             return -EBADMSG;
-    unit->code = code; /* before the first kernel is seen: get_globals takes it from there */
+    unit->code = code; /* before the first kernel is seen: it initialises globals */
     for (uint32_t i = 0; i < unit->num_kernels; i++) {
         uint32_t kernel = unit->first_kernel + i;
         struct sp_code_kernel *found = ops->find(code, info->kernels[kernel].name);
@@ -444,6 +444,8 @@ int sp_executable_create(cl_context context, struct sp_device *const *roots, uns
     if (!created->roots || !created->globals)
         goto err;
     memcpy(created->roots, roots, num_roots * sizeof(struct sp_device *));
+    for (unsigned i = 0; i < num_roots; i++)
+        sp_globals_init(&created->globals[i]);
     if (copy_options(created, options) || make_units(created))
         goto err;
     *program = (struct sp_step_result){0};
@@ -492,12 +494,8 @@ static void executable_destroy(struct sp_executable *executable)
     }
     for (uint32_t i = 0; i < executable->num_units; i++)
         unit_finish(executable, &executable->units[i]);
-    for (unsigned i = 0; executable->globals && i < executable->num_roots; i++) {
-        unsigned char *globals =
-            atomic_load_explicit(&executable->globals[i], memory_order_relaxed);
-        if (globals)
-            sp_arena_free(executable->context->arena, globals);
-    }
+    for (unsigned i = 0; executable->globals && i < executable->num_roots; i++)
+        sp_globals_finish(&executable->globals[i], executable->context->arena);
     for (uint32_t i = 0; i < executable->num_options; i++)
         free(executable->options[i]);
     free(executable->options);
@@ -554,34 +552,6 @@ static bool find_root(const struct sp_executable *executable, const struct sp_de
             return true;
         }
     return false;
-}
-
-/* The program-scope variables on a root, made and initialised by `slot`'s code at first. */
-static int get_globals(struct sp_executable *executable, unsigned root, struct slot *slot,
-                       unsigned char **globals)
-{
-    /* Acquire: the initial values are there. */
-    *globals = atomic_load_explicit(&executable->globals[root], memory_order_acquire);
-    if (*globals)
-        return 0;
-    pthread_mutex_lock(&executable->lock);
-    *globals = atomic_load_explicit(&executable->globals[root], memory_order_relaxed);
-    if (!*globals) {
-        size_t bytes = executable->program.info->globals_bytes;
-        *globals =
-            sp_arena_alloc(executable->context->arena, bytes, 0, SP_REGION_IS_BUFFER, SP_PATH_HOME);
-        if (*globals) {
-            memset(*globals, 0, bytes);
-            /* A device with memory of its own initialises them there, so it must reach them. */
-            if (executable->roots[root]->info.own_memory)
-                sp_coherence_bind_home(executable->context->arena, executable->roots[root]->agent);
-            executable->roots[root]->ops->init_globals(slot->unit->code, *globals);
-            /* Release: pairs with the acquire above. */
-            atomic_store_explicit(&executable->globals[root], *globals, memory_order_release);
-        }
-    }
-    pthread_mutex_unlock(&executable->lock);
-    return *globals ? 0 : -ENOMEM;
 }
 
 static bool size_equal(const uint64_t a[3], const uint64_t b[3])
@@ -676,7 +646,12 @@ int sp_executable_code(struct sp_executable *executable, const struct sp_device 
                           local_size);
     }
     *globals = NULL;
-    return kernel->uses_globals ? get_globals(executable, slot->unit->root, slot, globals) : 0;
+    struct sp_globals *variables = &executable->globals[slot->unit->root];
+    /* A kernel that names none may have been given a pointer to one. */
+    if (!kernel->uses_globals && !(kernel->follows_pointers && sp_globals_exist(variables)))
+        return 0;
+    return sp_globals_get(variables, executable, executable->context->arena,
+                          executable->roots[slot->unit->root], slot->unit->code, globals);
 }
 
 char *sp_executable_load_log(struct sp_executable *executable, const struct sp_device *root)

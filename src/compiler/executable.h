@@ -44,10 +44,11 @@ const struct sp_program_info *sp_executable_info(const struct sp_executable *exe
 struct sp_bytes sp_executable_ir(const struct sp_executable *executable);
 
 /* The code of `kernel` (an element of the info's kernels) on `root`, generated and loaded now if it
- * is not yet, and the program-scope variables there (NULL where the kernel uses none).
- * `local_size`: the size of all work-groups, for which special code may be used; NULL where groups
- * differ in size. 0, or -ENODEV  the executable is not for `root` -ENOMEM  out of memory in this
- * process -EIO     code generation failed; the context was told why. */
+ * is not yet, and the program-scope variables there, which the kernel's command then uses as it
+ * uses a buffer (NULL where the kernel reaches none). `local_size`: the size of all work-groups,
+ * for which special code may be used; NULL where groups differ in size. 0, or -ENODEV: the
+ * executable is not for `root`; -ENOMEM, -ENOSPC: out of memory in this process, or on the device;
+ * -EIO: code generation failed, and the context was told why, or the device died. */
 int sp_executable_code(struct sp_executable *executable, const struct sp_device *root,
                        const struct sp_kernel_info *kernel, const uint64_t local_size[3],
                        struct sp_code_kernel **code, unsigned char **globals);

@@ -3,5 +3,6 @@ set(SP_CLIENT_SOURCES
   compiler/cache.c
   compiler/client.c
   compiler/executable.c
+  compiler/globals.c
   compiler/steps.c
 )

@@ -53,6 +53,7 @@ enum sp_work_kind {
     SP_WORK_TRANSFER,  /* copies a range of the window from one agent's backing to another's */
     SP_WORK_DECLARE, /* lets the kernel with the ticket reach a range. The checking mode's; a device
                         that keeps nothing from kernels finishes it with an error */
+    SP_WORK_INIT_GLOBALS, /* writes the initial values of program-scope variables */
 };
 
 #define SP_MAX_PATTERN_BYTES 128u /* the largest fill pattern: long16 */
@@ -134,6 +135,10 @@ struct sp_work {
             void (*function)(void *argument);
             void *argument;
         } call;
+        struct {
+            struct sp_code *code;   /* of the program; used until submit has returned */
+            unsigned char *globals; /* zeroed: sp_program_info.globals_bytes */
+        } init;
         struct {
             uintptr_t
                 start; /* bind, unbind: whole granules (SP_GRANULE_BYTES). transfer: any bytes */
@@ -259,7 +264,8 @@ struct sp_device_ops {
     void (*unload)(struct sp_code *code);
     /* The kernel of that name in `code`, or NULL. Lives as long as `code`. */
     struct sp_code_kernel *(*find)(struct sp_code *code, const char *name);
-    /* Writes the initial values of program-scope variables into `globals` (zeroed memory of
+    /* Only of a device in the host's memory, others do SP_WORK_INIT_GLOBALS: writes the initial
+     * values of program-scope variables into `globals` (zeroed memory of
      * sp_program_info.globals_bytes). */
     void (*init_globals)(struct sp_code *code, unsigned char *globals);
 

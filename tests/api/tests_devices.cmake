@@ -7,6 +7,7 @@ set(SP_API_TESTS_DEVICES
   device_prints
   device_streams
   devices_ahead
+  devices_globals
   devices_random
   devices_share
   map_parts

@@ -59,9 +59,6 @@ enum {
     WORK_USES_UNIT = 8,  /* a kernel in flight that the atomic unit is served for */
 };
 
-/* Works of our own. Such a kind is none of driver.h's. */
-#define WORK_INIT_GLOBALS ((enum sp_work_kind)100)
-
 /* The server of a device's atomic unit. */
 struct client_unit {
     struct sp_atomic_visitor visitor;
@@ -343,18 +340,11 @@ struct sp_code {
     unsigned senders;    /* threads that read the image */
 };
 
-/* An internal work: initial values of program-scope variables. */
-struct init_globals_work {
-    struct sp_work work; /* first; kind WORK_INIT_GLOBALS, copy.dst: where to */
-    struct sp_code *code;
-};
-
 int sp_client_load(struct sp_device *device, const void *image, size_t bytes,
                    const struct sp_program_info *info, const struct sp_kernel_code *codes,
                    uint32_t num_codes, char **log, struct sp_code **code);
 void sp_client_unload(struct sp_code *code);
 struct sp_code_kernel *sp_client_find(struct sp_code *code, const char *name);
-void sp_client_init_globals(struct sp_code *code, unsigned char *globals);
 
 /* Sends a new process all code that it lacks. 1 where something was sent that has no answer yet, 0
  * where all is answered, or a negative errno. The device's thread, while STARTING. */

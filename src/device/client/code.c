@@ -300,33 +300,3 @@ struct sp_code_kernel *sp_client_find(struct sp_code *code, const char *name)
             return &code->kernels[i];
     return NULL;
 }
-
-static void free_init_globals(struct sp_work *work, int error)
-{
-    (void)error; /* the process died: the kernels that would read the values fail likewise */
-    free(work);
-}
-
-static void open_gate(struct sp_work *work, int error)
-{
-    (void)error;
-    sp_gate_open((struct sp_gate *)work->stream);
-}
-
-/* Later works find the values, since works are run in order; only out of memory does it wait for
- * them. */
-void sp_client_init_globals(struct sp_code *code, unsigned char *globals)
-{
-    struct sp_gate gate;
-    struct init_globals_work here, *init = sp_alloc(sizeof *init);
-    struct init_globals_work *used = init ? init : &here;
-    *used = (struct init_globals_work){.code = code};
-    used->work.kind = WORK_INIT_GLOBALS;
-    used->work.copy.dst = globals;
-    used->work.finished = init ? free_init_globals : open_gate;
-    sp_gate_init(&gate);
-    used->work.stream = &gate;
-    sp_client_submit(&code->device->device, &used->work);
-    if (!init)
-        sp_client_wait(&code->device->device, &gate, &gate);
-}

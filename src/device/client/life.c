@@ -452,8 +452,6 @@ static void end_process(struct client_device *device)
 
 static const char *work_name(const struct sp_work *work)
 {
-    if (work->kind == WORK_INIT_GLOBALS)
-        return "writing initial values of a program";
     switch (work->kind) {
     case SP_WORK_KERNEL:
         return "running kernel";
@@ -464,6 +462,8 @@ static const char *work_name(const struct sp_work *work)
         return "filling";
     case SP_WORK_TRANSFER:
         return "transferring";
+    case SP_WORK_INIT_GLOBALS:
+        return "writing initial values of a program";
     default:
         return "binding memory";
     }

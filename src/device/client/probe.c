@@ -115,7 +115,6 @@ static const struct sp_device_ops client_ops = {
     .load = sp_client_load,
     .unload = sp_client_unload,
     .find = sp_client_find,
-    .init_globals = sp_client_init_globals,
     .suggest_local_size = suggest_local_size,
     .partition = partition,
     .destroy = destroy,

@@ -53,8 +53,6 @@ static int place_of(struct client_device *device, uint32_t agent, uint32_t life,
 /* Bytes of the record but for its fences, before rounding; 0 where there is none for this kind. */
 static size_t record_bytes(const struct sp_work *work)
 {
-    if (work->kind == WORK_INIT_GLOBALS)
-        return sizeof(struct sp_command);
     switch (work->kind) {
     case SP_WORK_KERNEL:
         return offsetof(struct sp_command, kernel.args) + (size_t)work->kernel.kernel->args_bytes;
@@ -70,6 +68,7 @@ static size_t record_bytes(const struct sp_work *work)
     case SP_WORK_BIND_PEER:
     case SP_WORK_UNBIND:
     case SP_WORK_DECLARE:
+    case SP_WORK_INIT_GLOBALS:
         return sizeof(struct sp_command);
     case SP_WORK_CALL:
         break;
@@ -144,12 +143,6 @@ static int encode(struct client_device *device, const struct sp_work *work,
                                 (work->started ? SP_COMMAND_TELL_START : 0) |
                                 (work->driver.workers & WORK_USES_UNIT ? SP_COMMAND_ATOMICS : 0) |
                                 work->beside * SP_COMMAND_BESIDE_WORKS);
-    if (work->kind == WORK_INIT_GLOBALS) {
-        command->kind = SP_COMMAND_INIT_GLOBALS;
-        command->init_globals.slot = ((const struct init_globals_work *)work)->code->slot;
-        command->init_globals.globals = (uintptr_t)work->copy.dst;
-        return 0;
-    }
     switch (work->kind) {
     case SP_WORK_KERNEL:
         encode_kernel(work, command);
@@ -172,6 +165,11 @@ static int encode(struct client_device *device, const struct sp_work *work,
         command->fill.bytes = work->fill.bytes;
         command->fill.pattern_bytes = (uint32_t)work->fill.pattern_bytes;
         memcpy(command->fill.pattern, work->fill.pattern, work->fill.pattern_bytes);
+        return 0;
+    case SP_WORK_INIT_GLOBALS:
+        command->kind = SP_COMMAND_INIT_GLOBALS;
+        command->init_globals.slot = work->init.code->slot;
+        command->init_globals.globals = (uintptr_t)work->init.globals;
         return 0;
     default:
         return encode_range(device, work, command);

@@ -209,7 +209,8 @@ static void kernels_run(void **state)
 
     /* Program-scope variables, in a granule of their own. */
     unsigned char *globals = at + GRANULE;
-    first->ops->init_globals(code.code, globals);
+    gated.work = (struct sp_work){.kind = SP_WORK_INIT_GLOBALS, .init = {code.code, globals}};
+    assert_int_equal(run_work(first, &gated), 0);
     for (int i = 0; i < 2; i++) {
         set_kernel(first, &code, "count", 1, &at, &gated);
         gated.work.kernel.globals = globals;

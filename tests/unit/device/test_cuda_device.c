@@ -499,7 +499,8 @@ static void kernels_run(void **state)
     gated.work.timed = true;
     assert_int_equal(run_work(first, &gated), 0);
     assert_true(gated.work.start_ns && gated.work.start_ns <= gated.work.end_ns);
-    first->ops->init_globals(code, at + 8192);
+    gated.work = (struct sp_work){.kind = SP_WORK_INIT_GLOBALS, .init = {code, at + 8192}};
+    assert_int_equal(run_work(first, &gated), 0);
     assert_int_equal(transfer(first, at, GRANULE, 1, 0), 0);
     for (int i = 0; i < 1010; i++)
         assert_int_equal(data[i], i >= 2 && i < 1002 ? 5 : 0);

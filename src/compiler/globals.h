@@ -1,0 +1,40 @@
+/* Program-scope variables: one block of memory for each executable and root device.
+ *
+ * It is an ordinary region of the context's arena, of the private path: a kernel that may reach it
+ * names it as it names a buffer, so it lies in the device's own memory, is evicted and comes back,
+ * and is lost with the device as any other. A device that has died starts with the initial values
+ * again.
+ */
+#ifndef SP_COMPILER_GLOBALS_H
+#define SP_COMPILER_GLOBALS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "compiler/executable.h"
+
+struct sp_arena;
+
+struct sp_globals {
+    pthread_mutex_t lock;             /* of who makes them; comes before all locks of svm/ */
+    _Atomic(unsigned char *) address; /* NULL until first used */
+    atomic_uint life; /* own memory: of the device, in which they were initialised */
+};
+
+void sp_globals_init(struct sp_globals *globals);
+
+/* Gives the memory back. No work that uses it is left. */
+void sp_globals_finish(struct sp_globals *globals, struct sp_arena *arena);
+
+/* Whether anybody has asked for them. */
+bool sp_globals_exist(const struct sp_globals *globals);
+
+/* Their address, which stays the same. At first, and in each new life of the device, they get their
+ * initial values, by `code` of the executable: works that are submitted to the device afterwards
+ * find them. Waits until there is room for them on the device. 0, -ENOMEM, -ENOSPC, or -EIO where
+ * the device has died meanwhile. */
+int sp_globals_get(struct sp_globals *globals, struct sp_executable *executable,
+                   struct sp_arena *arena, struct sp_device *device, struct sp_code *code,
+                   unsigned char **address);
+
+#endif
