@@ -253,9 +253,9 @@ static void run_unit(struct unit *unit)
     for (uint32_t i = 0; i < unit->num_kernels; i++)
         names[i] = info->kernels[unit->first_kernel + i].name;
     struct sp_words options = {(const char *const *)executable->options, executable->num_options};
-    error = sp_step_generate(executable->program.code, root->info.code_target,
-                             (struct sp_words){names, unit->num_kernels}, unit->local_size, options,
-                             &result);
+    error = sp_step_generate(
+        executable->program.code, atomic_load_explicit(&root->code_target, memory_order_acquire),
+        (struct sp_words){names, unit->num_kernels}, unit->local_size, options, &result);
     if (error) {
         log = result.log;
         result.log = NULL;

@@ -53,7 +53,7 @@ int sp_step_link(const struct sp_bytes *inputs, uint32_t num_inputs, struct sp_w
 int sp_step_link_library(const struct sp_bytes *inputs, uint32_t num_inputs,
                          struct sp_words options, struct sp_step_result *result);
 
-/* Program IR to an image with `kernels` for a target (sp_device_info.code_target; NULL: this
+/* Program IR to an image with `kernels` for a target (sp_device.code_target; NULL: this
  * processor), for groups of local_size (0 0 0: any, and smaller ones at the edges). */
 int sp_step_generate(struct sp_bytes ir, const char *target, struct sp_words kernels,
                      const uint64_t local_size[3], struct sp_words options,

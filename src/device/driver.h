@@ -213,8 +213,6 @@ struct sp_device_info {
     bool has_failed_atomics; /* SP_SVM_ATOMICS is not among them because its self-test failed */
     uint32_t numa_nodes;     /* nodes with processors of this device; at least 1 */
     bool fp64;
-    /* What samepage-cc makes code for (protocol.h, CODE); NULL: this processor */
-    const char *code_target;
     bool compiles_code; /* further, when it is loaded: what that says belongs into the build log */
     bool corrects_errors;   /* its memory has ECC, and it is on */
     bool has_pci, has_uuid; /* what follows is known */
@@ -233,12 +231,19 @@ struct sp_device_ops {
     void (*submit)(struct sp_device *device, struct sp_work *work);
 
     /* How far the memory of agent `source` is from the device: less is nearer, UINT32_MAX is out of
-     * reach. The host's is always in reach. Own memory only; NULL: all are as near. */
+     * reach, as far as is known: a way may be found, or not be there any more, when the device's
+     * process has started. The host's is always in reach. Own memory only; NULL: all are as near.
+     */
     uint32_t (*distance)(struct sp_device *device, uint32_t source);
 
-    /* Whether the device can use the memory of agent `source` where it is (SP_WORK_BIND_PEER). Own
+    /* Whether the device can use the memory of agent `source` where it is (SP_WORK_BIND_PEER). May
+     * wait until the device's process has started, so no lock may be held that its loss takes. Own
      * memory only; NULL: of no other. */
     bool (*sees)(struct sp_device *device, uint32_t source);
+
+    /* What is to be said of the device to whoever has it in a context, as the rest of a sentence
+     * that begins with its name; it stays. NULL: nothing. Own memory only, may be NULL. */
+    const char *(*notice)(struct sp_device *device);
 
     /* A fence for one work that is about to be submitted to the device, with a reference; 0: there
      * is none just now, or the device is not ready. Own memory only; NULL: the device knows no
@@ -292,6 +297,13 @@ struct sp_device {
     struct sp_device_info info;
     struct sp_device *root; /* itself, or the device that it is a part of */
     uint32_t agent;         /* whose memory it works in: 0 the host's, else its own */
+    /* What samepage-cc makes code for (protocol.h, CODE); NULL: this processor. Another string
+     * where the device turned out to be another one than `info` says; each stays. */
+    const char *_Atomic code_target;
+    /* Own memory only: how much of info.global_memory_bytes is not there, as turned out when its
+     * process started. Relaxed: an estimate of room; what there is no room for fails to be bound.
+     */
+    _Atomic uint64_t lacking_bytes;
     /* Own memory only: which life it is in, from 1. It changes with a death, before `lost` is
      * called; a driver that never loses a device leaves it at 0. */
     atomic_uint life;
@@ -301,6 +313,9 @@ struct sp_device {
      * nothing is bound, and all memory of it is gone. Sequentially consistent, as the change of
      * `life` is: either a death finds it set, or who set it finds the new life. */
     void (*_Atomic lost)(struct sp_device *device, const char *reason);
+    /* Own memory only, set by the runtime, or NULL: called, with no lock held, when there is
+     * something else to be said of the device (sp_device_ops.notice). */
+    void (*_Atomic noticed)(struct sp_device *device);
     /* Set before `lost` where a kernel's access was the reason: the address (else 0), and the
      * kernel's name. */
     struct {
@@ -308,6 +323,14 @@ struct sp_device {
         char kernel[SP_FAULT_NAME_BYTES];
     } fault;
 };
+
+/* How much can be bound to memory of the device's own. */
+static inline uint64_t sp_device_memory(const struct sp_device *device)
+{
+    uint64_t all = device->info.global_memory_bytes;
+    uint64_t lacking = atomic_load_explicit(&device->lacking_bytes, memory_order_relaxed);
+    return all > lacking ? all - lacking : 0;
+}
 
 /* A driver finds its devices once. They live as long as the process. */
 struct sp_driver {

@@ -338,13 +338,13 @@ static int evict_one(struct agent *agent)
 
 static bool has_room(const struct agent *agent, uint64_t bytes)
 {
-    return agent->used_bytes + bytes <= agent->device->info.global_memory_bytes;
+    return agent->used_bytes + bytes <= sp_device_memory(agent->device);
 }
 
 uint64_t sp_agent_free_bytes(uint32_t number)
 {
     const struct agent *agent = &bindings.agents[number];
-    uint64_t all = agent->device->info.global_memory_bytes;
+    uint64_t all = sp_device_memory(agent->device);
     return all > agent->used_bytes ? all - agent->used_bytes : 0;
 }
 

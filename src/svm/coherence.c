@@ -485,7 +485,7 @@ static void prefetch_locked(const struct sp_coherence *coherence, const struct s
 
 void sp_coherence_prefetch(const struct sp_coherence *coherence, uint32_t agent)
 {
-    uint64_t most = sp_agent_device(agent)->info.global_memory_bytes / PREFETCH_SHARE;
+    uint64_t most = sp_device_memory(sp_agent_device(agent)) / PREFETCH_SHARE;
     sp_bindings_lock();
     for (unsigned i = 0; i < coherence->count; i++) {
         const struct sp_range_use *range = &coherence->ranges[i];

@@ -43,12 +43,17 @@ static bool sees_all(uint32_t agent, uint32_t members)
     return true;
 }
 
+static bool can_hold(const struct sp_device *device, uint64_t bytes)
+{
+    return bytes <= device->info.max_alloc_bytes && bytes <= sp_device_memory(device);
+}
+
 /* Those that are too small alone, first to last, and then whoever sees them all. */
 static int choose_members(uint64_t bytes, uint32_t agents, uint32_t *members)
 {
     *members = 0;
     for (uint32_t i = 0; i < SP_MAX_AGENTS; i++) {
-        if (!has(agents, i) || sp_agent_device(i)->info.max_alloc_bytes >= bytes)
+        if (!has(agents, i) || can_hold(sp_agent_device(i), bytes))
             continue;
         if (!sees_all(i, *members))
             return -ENOSPC;
@@ -72,7 +77,7 @@ static void take_shares(struct plan *plan, uint64_t (*share)(uint32_t agent))
 
 static uint64_t all_memory(uint32_t agent)
 {
-    return sp_agent_device(agent)->info.global_memory_bytes;
+    return sp_device_memory(sp_agent_device(agent));
 }
 
 static uint64_t granules_in_part(uint32_t agent)

@@ -1,7 +1,8 @@
 /* The client's own seam: what its files share. In the application, one client_device stands for a
  * device process; see docs/device-process.md.
  *
- * probe.c        which devices there are, and what they are
+ * probe.c        which devices there are
+ * description.c  what GPUs say that they are, and what programs are told
  * cuda.c         the same of NVIDIA GPUs (cuda.h)
  * life.c         the device's thread: start, death, restart; forks of the application
  * post.c         messages to the process, which never wait for it
@@ -86,10 +87,17 @@ struct client_device {
     char name[64];
 
     pthread_mutex_t lock;
-    pthread_cond_t moved; /* `state`, `generation`, is_described or a code's state changed */
+    pthread_cond_t moved; /* `state`, `generation`, is_... below or a code's state changed */
     enum client_state state;
-    bool is_described; /* what it is is known; `description` changes no more */
+    bool is_described;  /* what it is is known, if only from an earlier program; `description`, what
+                           this program was told, changes no more */
+    bool is_answered;   /* one of its processes has said it */
+    bool is_given_up;   /* there will be no further process */
+    bool lacks_atomics; /* the newest process has no atomic unit, and the program was told of one */
     struct sp_device_description description;
+    const char *notice;     /* sp_device_ops.notice; none is ever freed */
+    _Atomic uint32_t peers; /* of the newest process (struct sp_device_description). Relaxed: it is
+                               a hint, and the process itself finds out */
     /* Counts; for telling a process that dies at once from one that works */
     uint64_t finished_works;
     struct sp_rings *rings; /* NULL: no process. Changes with `claim` held, too */
@@ -155,9 +163,34 @@ static inline uint32_t generation_of(const struct client_device *device)
 extern struct client_device *sp_client_devices;
 extern unsigned sp_client_num_devices;
 
-/* What the process says that the device is, when it starts: foreign input. 0; -EBADMSG for
- * nonsense; -ENODEV where it is not what it was. */
-int sp_client_describe(struct client_device *device, struct sp_device_description *description);
+/* description.c */
+
+/* What the process says that the device is, when it starts: foreign input. 0, or -EBADMSG for
+ * nonsense. The device's thread. */
+int sp_client_describe(struct client_device *device, struct sp_device_description *said);
+
+/* What an earlier program was told, if it can be: this one is told the same. Before the device
+ * starts. */
+void sp_client_recall(struct client_device *device, const struct sp_device_description *known);
+
+/* Makes now the moment from which all devices' answers are waited for, for so long. Before any
+ * starts. */
+void sp_client_set_deadline(void);
+
+/* Waits until it is known what the device is; until its process has said so. False: it will not be,
+ * or the time is over. */
+bool sp_client_await_description(struct client_device *device);
+bool sp_client_await_answer(struct client_device *device);
+
+/* Fills in `info`, from a description that is known. */
+void sp_client_use_description(struct client_device *device);
+
+/* Whether the GPU copies directly from the other one, as far as its process has said so by now. */
+bool sp_client_has_peer(const struct client_device *device, const struct client_device *other);
+
+/* sp_device_ops.notice; and what it says from now on. No lock held. */
+const char *sp_client_notice(struct sp_device *device);
+void sp_client_set_notice(struct client_device *device, const char *text);
 
 /* life.c */
 
@@ -296,8 +329,8 @@ void sp_client_unit_close(struct client_device *device);
  * sp_client_unit_begin is to be called before the process sees it. */
 bool sp_client_unit_is_for(const struct client_device *device, const struct sp_code_kernel *kernel);
 
-/* With the lock held: one more kernel is in flight. -ENOMEM where there is no thread to serve it.
- */
+/* With the lock held: one more kernel is in flight. -ENOMEM where there is no thread to serve it,
+ * -ENOTSUP where the process has no unit. */
 int sp_client_unit_begin(struct client_device *device);
 
 /* With the lock held: one such kernel has ended. */

@@ -1,10 +1,10 @@
 /* See cuda.h. The kernel driver lists its GPUs under /proc; in the order of their PCI addresses, as
  * the device processes number them too. The list is read at each call: none is frequent.
  *
- * What a GPU said of itself is kept in the disk cache, under a key made of all that could change
- * it: the kernel driver's version, the GPU's own lines under /proc (with its UUID), and what the
- * environment hides from CUDA. So what is found is what its process is about to say; and where it
- * is not, life.c notices.
+ * What a GPU said of itself is kept in the disk cache, under a key made of what usually changes it:
+ * the kernel driver's version, the GPU's own lines under /proc (with its UUID), and what the
+ * environment hides from CUDA. So what is found is what its process is about to say, but for what
+ * depends on the other GPUs, which is not kept; and where it is not, description.c sees to that.
  */
 #include "device/client/cuda.h"
 
@@ -160,8 +160,10 @@ void sp_cuda_remember(uint32_t ordinal, const struct sp_device_description *desc
 {
     struct sp_cache *cache = sp_cache_shared();
     struct sp_digest key;
+    struct sp_device_description kept = *description;
+    kept.peers = 0; /* which are those of this program's GPUs; the key knows one of them */
     if (cache && key_of(ordinal, &key))
-        sp_cache_store(cache, key, description, sizeof *description);
+        sp_cache_store(cache, key, &kept, sizeof kept);
 }
 
 /* The largest divisor of `size` up to `limit`; of those that are multiples of `multiple` if there

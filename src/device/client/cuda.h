@@ -12,7 +12,8 @@
 /* How many the system lists; 0 without NVIDIA's kernel driver. */
 unsigned sp_cuda_count(void);
 
-/* What GPU `ordinal` said of itself under this very kernel driver; false: nothing is known. */
+/* What GPU `ordinal` said of itself under this very kernel driver, but for its peers; false:
+ * nothing is known. */
 bool sp_cuda_recall(uint32_t ordinal, struct sp_device_description *description);
 
 /* Keeps it for the next program, if it can. */

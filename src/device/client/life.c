@@ -616,6 +616,12 @@ static void *live(void *argument)
         sp_client_unit_close(device);
         close_rings(device, end, error, reason);
         is_last = note_death(device, &deaths) || is_hopeless(error);
+        if (is_last) {
+            pthread_mutex_lock(&device->lock);
+            device->is_given_up = true;
+            pthread_cond_broadcast(&device->moved);
+            pthread_mutex_unlock(&device->lock);
+        }
 
         void (*lost)(struct sp_device *, const char *) = device->device.lost;
         if (lost)

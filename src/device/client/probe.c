@@ -1,15 +1,15 @@
 /* The client driver: which devices live in processes of their own, and what they are.
  *
  * What virtual devices are is known without their processes, which start meanwhile. What a GPU is
- * its process says; all of them start at once, and where it is known from the last time nobody
- * waits for that. Devices are numbered as agents from 1: GPUs, then virtual devices.
+ * its process says (description.c); all of them start at once, and are waited for together, and
+ * where it is known from the last time nobody waits for that. Devices are numbered as agents from
+ * 1: GPUs, then virtual devices.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
-#include <time.h>
 
 #include "device/client/client.h"
 #include "device/client/cuda.h"
@@ -33,10 +33,6 @@
 #define BRIEF_GPU_SPIN_US 1000u
 #define PROCESSORS_PER_GPU 4u
 #define MAX_SPIN_US 1000000u
-
-/* How long a GPU may take to say what it is: CUDA's start takes 0.3 to 1 s each where many start.
- */
-#define DESCRIBE_SECONDS 30
 
 struct client_device *sp_client_devices;
 unsigned sp_client_num_devices;
@@ -89,25 +85,27 @@ static uint32_t distance(struct sp_device *given, uint32_t source)
         return from->device.info.is_gpu ? UINT32_MAX : DIRECT;
     if (!from->device.info.is_gpu)
         return BY_HOST;
-    return device->description.peers >> from->ordinal & 1 ? DIRECT : UINT32_MAX;
+    return sp_client_has_peer(device, from) ? DIRECT : UINT32_MAX;
 }
 
 /* A virtual device maps the files in which the memory of others lies, unless those are a DRM
  * node's; a GPU maps what other GPUs export. */
 static bool sees(struct sp_device *given, uint32_t source)
 {
-    const struct client_device *device = client_of(given);
+    struct client_device *device = client_of(given);
     const struct client_device *from = source ? &sp_client_devices[source - 1] : device;
     if (from == device || given->info.is_gpu != from->device.info.is_gpu)
         return false;
-    return given->info.is_gpu ? device->description.peers >> from->ordinal & 1
-                              : strncmp(from->selected.memory, "drm", 3) != 0;
+    if (!given->info.is_gpu)
+        return strncmp(from->selected.memory, "drm", 3) != 0;
+    return sp_client_await_answer(device) && sp_client_has_peer(device, from);
 }
 
 static const struct sp_device_ops client_ops = {
     .submit = sp_client_submit,
     .distance = distance,
     .sees = sees,
+    .notice = sp_client_notice,
     .take_fence = sp_client_take_fence,
     .keep_fence = sp_client_keep_fence,
     .drop_fence = sp_client_drop_fence,
@@ -124,96 +122,6 @@ static const struct sp_device_ops client_ops = {
 /* --- GPUs ----------------------------------------------------------------------------------------
  */
 
-static bool is_text(const char *text, size_t size)
-{
-    return memchr(text, 0, size) != NULL;
-}
-
-/* What the library relies on. */
-static bool is_sane(const struct sp_device_description *said)
-{
-    enum { MAX_ITEMS = 1 << 20 };
-    if (!is_text(said->name, sizeof said->name) || !is_text(said->vendor, sizeof said->vendor) ||
-        !is_text(said->driver_version, sizeof said->driver_version) ||
-        !is_text(said->code_target, sizeof said->code_target))
-        return false;
-    for (unsigned d = 0; d < 3; d++)
-        if (!said->max_item_sizes[d] || said->max_item_sizes[d] > MAX_ITEMS)
-            return false;
-    return said->compute_units && said->max_work_group_size &&
-           said->max_work_group_size <= MAX_ITEMS && said->preferred_multiple &&
-           said->preferred_multiple <= said->max_work_group_size &&
-           said->global_memory_bytes >= SP_GRANULE_BYTES &&
-           said->max_alloc_bytes <= said->global_memory_bytes;
-}
-
-int sp_client_describe(struct client_device *device, struct sp_device_description *description)
-{
-    if (!device->device.info.is_gpu)
-        return 0;
-    if (!is_sane(description))
-        return -EBADMSG;
-    int error = 0;
-    sp_cuda_remember(device->ordinal, description);
-    pthread_mutex_lock(&device->lock);
-    if (!device->is_described) {
-        device->description = *description;
-        device->is_described = true;
-        pthread_cond_broadcast(&device->moved);
-    } else if (memcmp(&device->description, description, sizeof *description)) {
-        error = -ENODEV;
-    }
-    pthread_mutex_unlock(&device->lock);
-    return error;
-}
-
-/* Waits until it is known what the device is; false: it will not be. */
-static bool await_description(struct client_device *device)
-{
-    struct timespec limit;
-    clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += DESCRIBE_SECONDS;
-    pthread_mutex_lock(&device->lock);
-    while (!device->is_described && device->state != CLIENT_DEAD &&
-           pthread_cond_timedwait(&device->moved, &device->lock, &limit) == 0)
-        ;
-    bool is_described = device->is_described;
-    pthread_mutex_unlock(&device->lock);
-    return is_described;
-}
-
-/* `description` changes no more, so no lock is needed. */
-static void use_description(struct client_device *device)
-{
-    const struct sp_device_description *said = &device->description;
-    struct sp_device_info *info = &device->device.info;
-    info->name = said->name;
-    info->vendor = said->vendor;
-    info->code_target = said->code_target;
-    info->vendor_id = said->vendor_id;
-    info->compute_units = said->compute_units;
-    info->clock_mhz = said->clock_mhz;
-    info->max_work_group_size = said->max_work_group_size;
-    memcpy(info->max_item_sizes, said->max_item_sizes, sizeof info->max_item_sizes);
-    info->preferred_multiple = said->preferred_multiple;
-    info->global_memory_bytes = said->global_memory_bytes & ~(SP_GRANULE_BYTES - 1);
-    info->max_alloc_bytes = said->max_alloc_bytes;
-    info->local_memory_bytes = said->local_memory_bytes;
-    info->cache_bytes = said->cache_bytes;
-    info->cache_line_bytes = said->cache_line_bytes;
-    info->svm_levels = said->svm_levels & (SP_SVM_COARSE | SP_SVM_FINE | SP_SVM_ATOMICS);
-    info->has_failed_atomics = said->has_failed_atomics != 0;
-    info->fp64 = said->has_fp64 != 0;
-    info->corrects_errors = said->has_error_correction != 0;
-    info->has_pci = said->has_pci != 0;
-    info->pci_domain = said->pci_domain;
-    info->pci_bus = said->pci_bus;
-    info->pci_device = said->pci_device;
-    info->pci_function = said->pci_function;
-    info->has_uuid = said->has_uuid != 0;
-    memcpy(info->uuid, said->uuid, sizeof info->uuid);
-}
-
 /* A GPU, before its process says more. */
 static void set_up_cuda(struct client_device *device, uint32_t ordinal, bool is_optional)
 {
@@ -229,10 +137,8 @@ static void set_up_cuda(struct client_device *device, uint32_t ordinal, bool is_
     info->own_memory = true;
     info->numa_nodes = 1;
     struct sp_device_description known;
-    if (sp_cuda_recall(ordinal, &known) && is_sane(&known)) {
-        device->description = known;
-        device->is_described = true;
-    }
+    if (sp_cuda_recall(ordinal, &known))
+        sp_client_recall(device, &known);
 }
 
 /* --- Virtual devices -----------------------------------------------------------------------------
@@ -378,14 +284,15 @@ static int probe(struct sp_device ***found, unsigned *count)
     /* All are there before any thread looks for its peers. One that cannot start is dead, and the
      * others are not. */
     sp_client_num_devices = total;
+    sp_client_set_deadline();
     for (uint32_t i = 0; i < total; i++)
         sp_client_start(&sp_client_devices[i]);
     for (uint32_t i = 0; i < total; i++) {
         struct client_device *device = &sp_client_devices[i];
         if (device->device.info.is_gpu) {
-            if (!await_description(device))
+            if (!sp_client_await_description(device))
                 continue;
-            use_description(device);
+            sp_client_use_description(device);
         }
         devices[listed++] = &device->device;
     }

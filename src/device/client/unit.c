@@ -158,6 +158,8 @@ bool sp_client_unit_is_for(const struct client_device *device, const struct sp_c
 int sp_client_unit_begin(struct client_device *device)
 {
     struct client_unit *unit = &device->unit;
+    if (device->lacks_atomics)
+        return -ENOTSUP;
     if (!unit->is_visitor) {
         sp_atomic_visitor_add(&unit->visitor);
         unit->is_visitor = true;

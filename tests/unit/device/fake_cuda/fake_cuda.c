@@ -9,6 +9,15 @@
  * backend's own, sp_globals_init, and sp_kernel_{add, fault, gate, local, print, hang, unit}. Where
  * FAKE_CUDA_LOSES is set the atomics of the last two are none. A gate kernel waits for a word to
  * change, and a copy to the device for its first word to be another than FAKE_WAITS.
+ *
+ * What it is can be chosen in the environment of the device's process:
+ *   FAKE_CUDA_INIT               what cuInit returns
+ *   FAKE_CUDA_INIT_MILLISECONDS  how long it takes
+ *   FAKE_CUDA_COUNT              GPUs
+ *   FAKE_CUDA_MEMORY             bytes of each
+ *   FAKE_CUDA_UUID               number of the first GPU's
+ *   FAKE_CUDA_ATTRIBUTES         "75=6,1.76=1": attributes of all GPUs, and of GPU 1
+ *   FAKE_CUDA_WITHOUT_PEERS      no GPU reaches another
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +38,6 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define GRANULE ((size_t)2 << 20)
-#define MEMORY_BYTES ((size_t)1 << 30)
 #define MAX_RANGES 4096
 
 /* Larger pieces of memory are zero, for the time that it saves. */
@@ -142,10 +150,39 @@ static bool overlaps(struct range *ranges, unsigned count, uint64_t start, uint6
 /* --- Devices -------------------------------------------------------------------------------------
  */
 
+static uint64_t chosen(const char *name, uint64_t usual)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 0) : usual;
+}
+
+static bool chosen_attribute(CUdevice device, int attribute, int *value)
+{
+    const char *text = getenv("FAKE_CUDA_ATTRIBUTES");
+    bool is_any = false;
+    while (text && *text) {
+        int of = device, which, number;
+        if (sscanf(text, "%d.%d=%d", &of, &which, &number) == 3 ||
+            (of = device, sscanf(text, "%d=%d", &which, &number) == 2))
+            if (of == device && which == attribute) {
+                *value = number;
+                is_any = true;
+            }
+        text = strchr(text, ',');
+        text = text ? text + 1 : NULL;
+    }
+    return is_any;
+}
+
+static size_t memory_bytes(void)
+{
+    return chosen("FAKE_CUDA_MEMORY", (size_t)1 << 30);
+}
+
 ENTRY(cuInit, unsigned flags)
 {
-    const char *fails = getenv("FAKE_CUDA_INIT");
-    return flags ? CUDA_ERROR_INVALID_VALUE : fails ? atoi(fails) : CUDA_SUCCESS;
+    usleep((useconds_t)chosen("FAKE_CUDA_INIT_MILLISECONDS", 0) * 1000);
+    return flags ? CUDA_ERROR_INVALID_VALUE : (CUresult)chosen("FAKE_CUDA_INIT", CUDA_SUCCESS);
 }
 
 ENTRY(cuDriverGetVersion, int *version)
@@ -168,14 +205,14 @@ ENTRY(cuGetErrorString, CUresult error, const char **text)
 
 ENTRY(cuDeviceGetCount, int *count)
 {
-    *count = 2;
+    *count = (int)chosen("FAKE_CUDA_COUNT", 2);
     return CUDA_SUCCESS;
 }
 
 ENTRY(cuDeviceGet, CUdevice *device, int ordinal)
 {
     *device = ordinal;
-    return ordinal < 2 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    return ordinal < (int)chosen("FAKE_CUDA_COUNT", 2) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
 ENTRY(cuDeviceGetName, char *name, int bytes, CUdevice device)
@@ -186,18 +223,21 @@ ENTRY(cuDeviceGetName, char *name, int bytes, CUdevice device)
 
 ENTRY(cuDeviceGetUuid_v2, CUuuid *uuid, CUdevice device)
 {
-    memset(uuid->bytes, 0x10 + device, sizeof uuid->bytes);
+    memset(uuid->bytes, (int)chosen("FAKE_CUDA_UUID", 0x10) + device, sizeof uuid->bytes);
     return CUDA_SUCCESS;
 }
 
 ENTRY(cuDeviceTotalMem_v2, size_t *bytes, CUdevice device)
 {
-    *bytes = MEMORY_BYTES + (size_t)device * 0;
+    (void)device;
+    *bytes = memory_bytes();
     return CUDA_SUCCESS;
 }
 
 ENTRY(cuDeviceGetAttribute, int *value, int attribute, CUdevice device)
 {
+    if (chosen_attribute(device, attribute, value))
+        return CUDA_SUCCESS;
     switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
     case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
@@ -238,7 +278,7 @@ ENTRY(cuDeviceGetAttribute, int *value, int attribute, CUdevice device)
 
 ENTRY(cuDeviceGetP2PAttribute, int *value, int attribute, CUdevice from, CUdevice to)
 {
-    *value = attribute != 0 && from != to;
+    *value = attribute != 0 && from != to && !getenv("FAKE_CUDA_WITHOUT_PEERS");
     return CUDA_SUCCESS;
 }
 
@@ -277,8 +317,8 @@ ENTRY(cuCtxSetCurrent, CUcontext context)
 
 ENTRY(cuMemGetInfo_v2, size_t *free_bytes, size_t *total)
 {
-    *free_bytes = MEMORY_BYTES - fake.used;
-    *total = MEMORY_BYTES;
+    *free_bytes = memory_bytes() - fake.used;
+    *total = memory_bytes();
     return CUDA_SUCCESS;
 }
 
@@ -306,7 +346,7 @@ ENTRY(cuMemCreate, CUmemGenericAllocationHandle *handle, size_t bytes,
     CHECK_CONTEXT();
     if (bytes % GRANULE || properties->type != CU_MEM_ALLOCATION_TYPE_PINNED || flags)
         return CUDA_ERROR_INVALID_VALUE;
-    if (bytes > MEMORY_BYTES - fake.used)
+    if (bytes > memory_bytes() - fake.used)
         return CUDA_ERROR_OUT_OF_MEMORY;
     /* Sealed, as a file of pages must be to go to another process; the real one's is no file of
      * pages. */
