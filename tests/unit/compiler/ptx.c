@@ -20,17 +20,29 @@ const char *find_ptxas(void)
     return NULL;
 }
 
+/* The architecture that the text is for. */
+static unsigned target_of(const char *ptx)
+{
+    unsigned target = 0;
+    const char *line = strstr(ptx, "\n.target sm_");
+    assert_true(line && sscanf(line, "\n.target sm_%u", &target) == 1);
+    return target;
+}
+
 static void assemble(const char *ptx)
 {
+    /* Newer toolkits have given up older architectures. */
+    enum { FIRST_OF_ALL_TOOLKITS = 75 };
+    unsigned target = target_of(ptx);
     const char *ptxas = find_ptxas();
     struct sp_cc_folder folder;
     struct sp_cc_strings words = {0};
     struct sp_cc_text said = {0};
-    if (!ptxas)
+    if (!ptxas || target < FIRST_OF_ALL_TOOLKITS)
         return;
     assert_int_equal(sp_cc_folder_create(&folder), 0);
     sp_cc_strings_add(&words, ptxas);
-    sp_cc_strings_add(&words, "-arch=sm_90");
+    sp_cc_strings_format(&words, "-arch=sm_%u", target);
     sp_cc_strings_add(&words, "-O0");
     sp_cc_strings_format(&words, "%s/k.ptx", folder.path);
     sp_cc_strings_add(&words, "-o");
@@ -74,11 +86,16 @@ static unsigned other_calls(const char *ptx)
     return count(ptx, "call") - count(ptx, "callseq") - count(ptx, "\t__sp_unit_perform, ");
 }
 
-/* The PTX of all kernels of a program, assembled as well; to be freed. */
 char *ptx_of(const struct program *program, const uint64_t local[3], const char *const *options)
 {
+    return ptx_for(program, TARGET, local, options);
+}
+
+char *ptx_for(const struct program *program, const char *target, const uint64_t local[3],
+              const char *const *options)
+{
     struct sp_cc_text ptx = {0}, log = {0};
-    if (try_ptx(program, TARGET, local, options, &ptx, &log) != SP_CC_OK)
+    if (try_ptx(program, target, local, options, &ptx, &log) != SP_CC_OK)
         fail_msg("%.4000s", log.bytes ? log.bytes : "no log");
     assert_int_equal(ptx.bytes[ptx.size - 1], 0);
     assert_int_equal(strlen(ptx.bytes), ptx.size - 1);

@@ -23,6 +23,9 @@ enum sp_cc_status try_ptx(const struct program *program, const char *target,
                           struct sp_cc_text *ptx, struct sp_cc_text *log);
 
 /* The same where it must succeed, assembled as well; to be freed. */
+char *ptx_for(const struct program *program, const char *target, const uint64_t local[3],
+              const char *const *options);
+/* For TARGET. */
 char *ptx_of(const struct program *program, const uint64_t local[3], const char *const *options);
 
 /* The same from source. */

@@ -729,6 +729,51 @@ static void obeys_options(void **state)
     }
 }
 
+/* With tables of pointers, the atomic unit, debug information, and local and private arrays. */
+static void suits_each_architecture(void **state)
+{
+    (void)state;
+    static const char source[] =
+        "constant char *constant names[] = {\"alpha\", \"beta\", \"gamma\"};\n"
+        "constant int one[] = {1, 2}, two[] = {3, 4};\n"
+        "constant int *constant tables[] = {one, two};\n"
+        "int pick(global int *p, int i)\n"
+        "{\n"
+        "    int near[4] = {i, i + 1, i + 2, i + 3};\n"
+        "    return near[p[i] & 3];\n"
+        "}\n"
+        "kernel void k(global int *p, global atomic_int *shared)\n"
+        "{\n"
+        "    local int l[64];\n"
+        "    int i = get_local_id(0);\n"
+        "    l[i] = pick(p, i) + names[p[0] % 3][p[1]] + tables[p[0] & 1][p[1] & 1];\n"
+        "    barrier(CLK_LOCAL_MEM_FENCE);\n"
+        "    atomic_fetch_add_explicit(shared, l[63 - i], memory_order_relaxed,\n"
+        "                              memory_scope_all_svm_devices);\n"
+        "    printf(\"%s\\n\", names[p[2] % 3]);\n"
+        "}\n";
+    static const char *const options[] = {"-cl-std=CL3.0", "-g", NULL};
+    static const unsigned architectures[] = {70, 72, 75, 80, 86, 87, 89, 90};
+    struct program program;
+    program_init(&program, source, options);
+    for (size_t i = 0; i < sizeof(architectures) / sizeof(architectures[0]); i++) {
+        struct sp_cc_text target = {0}, line = {0};
+        unsigned major, minor;
+        sp_cc_text_format(&target, "nvptx64:sm_%u", architectures[i]);
+        sp_cc_text_format(&line, "\n.target sm_%u\n", architectures[i]); /* and not ", debug" */
+        char *ptx = ptx_for(&program, target.bytes, NULL, options);
+        assert_has(ptx, line.bytes);
+        assert_has_not(ptx, ".section");
+        /* activemask came with 6.2, nanosleep with 6.3. */
+        assert_int_equal(sscanf(strstr(ptx, "\n.version "), "\n.version %u.%u", &major, &minor), 2);
+        assert_true(major * 10 + minor >= 63);
+        free(ptx);
+        sp_cc_text_finish(&target);
+        sp_cc_text_finish(&line);
+    }
+    program_finish(&program);
+}
+
 static void refuses_other_targets(void **state)
 {
     (void)state;
@@ -773,6 +818,7 @@ int main(void)
         cmocka_unit_test(keeps_null_pointers),
         cmocka_unit_test(splits_unaligned_vectors),
         cmocka_unit_test(obeys_options),
+        cmocka_unit_test(suits_each_architecture),
         cmocka_unit_test(refuses_other_targets),
         cmocka_unit_test(takes_hard_kernels),
         cmocka_unit_test(takes_vectors),

@@ -23,6 +23,7 @@
 #include "compiler/cc/workgroup/unroll.h"
 
 #include <llvm-c/BitReader.h>
+#include <llvm-c/DebugInfo.h>
 #include <llvm-c/Linker.h>
 #include <llvm-c/Target.h>
 #include <stdlib.h>
@@ -93,6 +94,9 @@ static enum sp_cc_status take_kernels(struct work *work, struct sp_cc_text *log)
     struct sp_cc_layout *locals = sp_cc_allocate(work->num_kernels * sizeof(*locals));
     struct sp_cc_layout globals = {0};
     enum sp_cc_status status = SP_CC_OK;
+    /* With any, the driver does not optimise what it compiles; and LLVM's debug sections name
+     * variables that it writes under other names. */
+    LLVMStripModuleDebugInfo(work->module);
     for (size_t i = 0; i < work->num_kernels && status == SP_CC_OK; i++) {
         const char *name = work->code->kernels.items[i];
         kernels[i] = LLVMGetNamedFunction(work->module, name);

@@ -17,6 +17,9 @@
  * (gpu_abi.h). */
 static const unsigned architectures[] = {70, 72, 75, 80, 86, 87, 89, 90};
 
+/* Left alone, LLVM 19 writes PTX 6.0 and 6.1 for those before it. */
+#define FIRST_WITH_PTX_63 75u
+
 /* 0 where the target is not one of ours. */
 static unsigned architecture_of(const char *target)
 {
@@ -54,7 +57,13 @@ LLVMTargetMachineRef sp_gpu_machine(const char *target, bool optimise, struct sp
     snprintf(name, sizeof(name), "sm_%u", architecture);
     LLVMTargetMachineOptionsRef options = LLVMCreateTargetMachineOptions();
     LLVMTargetMachineOptionsSetCPU(options, name);
+    /* The atomic unit is written with activemask, of PTX 6.2, and nanosleep, of 6.3. */
+    if (architecture < FIRST_WITH_PTX_63)
+        LLVMTargetMachineOptionsSetFeatures(options, "+ptx63");
     LLVMTargetMachineOptionsSetRelocMode(options, LLVMRelocPIC);
+    /* With any smaller one, tables of pointers become differences of addresses, which PTX cannot
+     * say. */
+    LLVMTargetMachineOptionsSetCodeModel(options, LLVMCodeModelLarge);
     LLVMTargetMachineOptionsSetCodeGenOptLevel(options, optimise ? LLVMCodeGenLevelAggressive
                                                                  : LLVMCodeGenLevelLess);
     LLVMTargetMachineRef machine = LLVMCreateTargetMachineWithOptions(found, TRIPLE, options);
