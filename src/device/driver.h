@@ -98,8 +98,9 @@ struct sp_work {
      * before it begins. It is held back until then, and what was submitted later goes on; where one
      * is reached badly, it ends with -ECANCELED, without having touched anything. It comes after
      * what was submitted to its device before only as far as that was begun by then, or waits for
-     * nothing that this one does not wait for. All of these
-     * are fences of works that were submitted earlier. */
+     * nothing that this one does not wait for. All of these are fences of works that were submitted
+     * earlier. Each named here is one reference, of whoever submits the work, who keeps it until
+     * the work has finished; the driver reads them. */
     sp_fence fence;
     sp_fence after[SP_MAX_AFTER];
     uint32_t num_after;
@@ -250,8 +251,7 @@ struct sp_device_ops {
      * fences. */
     sp_fence (*take_fence)(struct sp_device *device);
 
-    /* One reference more or less, of a fence of any device of the driver. What is submitted keeps
-     * those of itself and of what it waits for until it has finished. NULL as take_fence. */
+    /* One reference more or less, of a fence of any device of the driver. NULL as take_fence. */
     void (*keep_fence)(sp_fence fence);
     void (*drop_fence)(sp_fence fence);
 

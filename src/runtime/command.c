@@ -107,6 +107,7 @@ struct sp_command *sp_command_create(cl_command_queue queue, cl_command_type typ
     if (!command)
         return NULL;
     command->block_bytes = bytes;
+    command->coherence.work = &command->work;
 
     sp_object_init(&command->event.object, SP_OBJECT_EVENT, destroy_command);
     atomic_init(&command->event.object.handles, 0);
@@ -386,7 +387,7 @@ static void end_command(struct ending *ending, struct sp_command *command, cl_in
             command->event.submit_ns = command->event.start_ns;
     }
     struct sp_dependency *dependents = sp_event_end(&command->event, status);
-    sp_follow_end(command); /* nobody can take it up any more */
+    sp_fences_drop(&command->work); /* nobody can follow it any more */
     is_queue_reference = remove_from_queue(ending, command);
     sp_dependents_settle(ending, dependents, status);
     sp_gate_open(&command->event.ended);
@@ -511,16 +512,17 @@ static void go_on_after_run(struct ending *ending, struct sp_command *command)
     bool is_again = error == -ECANCELED && command->is_ahead &&
                     !atomic_load_explicit(&command->dependency_error, memory_order_relaxed);
     sp_follows_drop(command);
-    if (is_again)
+    if (is_again) {
+        /* First: from then on nobody follows it, and its fences are its own again. */
+        pthread_mutex_lock(&command->event.lock);
+        command->is_submitted = command->is_ahead = false;
+        pthread_mutex_unlock(&command->event.lock);
         error = sp_coherence_restart(&command->coherence);
+    }
     if (!is_again || error) {
         end_work(ending, command, error);
         return;
     }
-    pthread_mutex_lock(&command->event.lock);
-    command->is_submitted = command->is_ahead = false;
-    pthread_mutex_unlock(&command->event.lock);
-    sp_follow_end(command);
     atomic_store_explicit(&command->begin_state, 0, memory_order_relaxed);
     atomic_store_explicit(&command->run_state, 0, memory_order_relaxed);
     command->stage = SP_COMMAND_READY;
@@ -584,12 +586,6 @@ static void start_work(struct ending *ending, struct sp_command *command)
     }
     command->work.life = command->coherence.life;
     command->work.beside = sp_coherence_beside(&command->coherence);
-    command->work.fence = command->fence;
-    command->work.num_after = command->coherence.num_fences;
-    for (unsigned i = 0; i < command->coherence.num_fences; i++) {
-        command->work.after[i] = command->coherence.fences[i];
-        sp_coherence_keep_fence(command->work.after[i]); /* for who waits with it */
-    }
     atomic_store_explicit(&command->coherence.is_handed, true, memory_order_relaxed);
     if (sp_check_is_on && command->work.kind == SP_WORK_KERNEL)
         sp_check_declare(&command->coherence, device, &command->work);

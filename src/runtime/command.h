@@ -41,6 +41,9 @@ struct sp_follow {
 
 struct sp_command {
     struct _cl_event event; /* first: a cl_event of a command is the command */
+    /* It owns the command's fences, from its begin until its event has ended (docs/ahead.md): what
+     * others wait for by, and what it waits for. Who follows it reads them under the event's lock,
+     * where is_submitted says that it has begun. */
     struct sp_work work;
     bool has_work;           /* false: complete as soon as it is ready */
     bool is_for_host;        /* without work: its ranges are made current for the host (a map) */
@@ -69,7 +72,6 @@ struct sp_command {
     /* Under the event's lock: */
     bool is_submitted; /* its device will run it in order */
     bool is_ahead;     /* it was submitted while it waited for works of other devices */
-    sp_fence fence;    /* of its work, or 0; a reference until it has ended */
     /* What it comes after of what had not ended when it began; until its end */
     struct sp_follow follows[SP_MAX_FOLLOWED];
     unsigned num_follows;

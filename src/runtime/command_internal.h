@@ -38,8 +38,4 @@ void sp_follows_drop(struct sp_command *command);
 /* Before it begins: gives it a fence, where others can follow it and there is one. */
 void sp_follow_offer(struct sp_command *command);
 
-/* Its fence, and those that it waited for, are not needed any more. Nobody can follow it: it has
- * ended, or is not submitted. */
-void sp_follow_end(struct sp_command *command);
-
 #endif

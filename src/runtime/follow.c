@@ -45,10 +45,10 @@ static bool is_of_now(const struct sp_command *command)
 static bool can_wait_with(const struct sp_command *command, const struct sp_command *before)
 {
     /* Room is left for promises. */
-    return command->coherence.num_fences + before->work.num_after <= SP_MAX_AFTER / 2;
+    return command->work.num_after + before->work.num_after <= SP_MAX_AFTER / 2;
 }
 
-/* The fences are taken over by the command, with references. */
+/* The fences become the command's, too, with references of its own. */
 static enum taken take_follow(struct sp_command *command, struct sp_follow *follow,
                               bool may_be_ahead, cl_int *status)
 {
@@ -67,17 +67,13 @@ static enum taken take_follow(struct sp_command *command, struct sp_follow *foll
         taken = FOLLOW_IN_ORDER;
     else if (is_in_order && may_wait && can_wait_with(command, before))
         taken = FOLLOW_WITH;
-    else if (may_wait && before->fence)
+    else if (may_wait && before->work.fence)
         taken = FOLLOW_FENCE;
-    /* Its own references stay until it has ended. */
-    for (uint32_t i = 0; taken == FOLLOW_WITH && i < before->work.num_after; i++) {
-        sp_coherence_keep_fence(before->work.after[i]);
+    /* With the lock held: its own references stay until it has ended, or begins again. */
+    for (uint32_t i = 0; taken == FOLLOW_WITH && i < before->work.num_after; i++)
         sp_coherence_follow(coherence, before->work.after[i]);
-    }
-    if (taken == FOLLOW_FENCE) {
-        sp_coherence_keep_fence(before->fence);
-        sp_coherence_follow(coherence, before->fence);
-    }
+    if (taken == FOLLOW_FENCE)
+        sp_coherence_follow(coherence, before->work.fence);
     pthread_mutex_unlock(&before->event.lock);
     return taken;
 }
@@ -117,18 +113,5 @@ void sp_follow_offer(struct sp_command *command)
     if (!command->event.context->is_shared || !sp_coherence_is_ahead_on() || !command->has_work ||
         command->complete || !device->info.own_memory)
         return;
-    sp_fence fence = sp_coherence_take_fence(device->agent);
-    pthread_mutex_lock(&command->event.lock);
-    command->fence = fence;
-    pthread_mutex_unlock(&command->event.lock);
-    command->coherence.fence = fence;
-}
-
-void sp_follow_end(struct sp_command *command)
-{
-    if (command->fence)
-        sp_coherence_drop_fence(command->fence);
-    command->fence = 0;
-    while (command->work.num_after)
-        sp_coherence_drop_fence(command->work.after[--command->work.num_after]);
+    command->work.fence = sp_fence_take(device->agent);
 }

@@ -46,32 +46,36 @@ bool sp_coherence_may_be_ahead(const struct sp_coherence *coherence)
     return true;
 }
 
-sp_fence sp_coherence_take_fence(uint32_t agent)
+sp_fence sp_fence_take(uint32_t agent)
 {
     struct sp_device *device = sp_agent_device(agent);
     return device && device->ops == ahead.ops ? ahead.ops->take_fence(device) : 0;
 }
 
-void sp_coherence_keep_fence(sp_fence fence)
+void sp_fences_drop(struct sp_work *work)
 {
-    ahead.ops->keep_fence(fence);
+    if (work->fence)
+        ahead.ops->drop_fence(work->fence);
+    work->fence = 0;
+    while (work->num_after)
+        ahead.ops->drop_fence(work->after[--work->num_after]);
 }
 
-void sp_coherence_drop_fence(sp_fence fence)
+void sp_fence_await(struct sp_work *work, sp_fence fence)
 {
-    ahead.ops->drop_fence(fence);
+    ahead.ops->keep_fence(fence);
+    work->after[work->num_after++] = fence;
 }
 
 void sp_coherence_follow(struct sp_coherence *coherence, sp_fence fence)
 {
-    coherence->fences[coherence->num_fences++] = fence;
-    coherence->num_followed = coherence->num_fences;
+    sp_fence_await(coherence->work, fence);
+    coherence->num_followed = coherence->work->num_after;
 }
 
 void sp_coherence_unfollow(struct sp_coherence *coherence)
 {
-    while (coherence->num_fences)
-        sp_coherence_drop_fence(coherence->fences[--coherence->num_fences]);
+    sp_fences_drop(coherence->work);
     coherence->num_followed = 0;
 }
 
@@ -110,7 +114,7 @@ static bool is_in_front(const struct sp_range_use *other, const struct sp_cohere
 static bool is_followed(const struct sp_coherence *coherence, const struct sp_coherence *owner)
 {
     for (unsigned i = 0; i < coherence->num_followed; i++)
-        if (owner->fence && coherence->fences[i] == owner->fence)
+        if (coherence->work->after[i] == owner->work->fence)
             return true;
     return false;
 }

@@ -611,7 +611,6 @@ int sp_coherence_restart(struct sp_coherence *coherence)
     }
     sp_bindings_unpin(coherence);
     sp_coherence_unfollow(coherence);
-    coherence->fence = 0;
     coherence->after = 0;
     atomic_store_explicit(&coherence->is_handed, false, memory_order_relaxed);
     return error;
@@ -619,7 +618,6 @@ int sp_coherence_restart(struct sp_coherence *coherence)
 
 void sp_coherence_end(struct sp_coherence *coherence, bool is_done)
 {
-    sp_coherence_unfollow(coherence);
     if (!coherence->ranges)
         return;
     for (unsigned i = 0; i < coherence->count; i++) {

@@ -62,7 +62,7 @@ struct sp_range_use {
 /* Commands that one can follow without that they have ended. */
 #define SP_MAX_FOLLOWED 4u
 
-/* What one command uses, and how far its start has come. Zeroed at first. */
+/* What one command uses, and how far its start has come. Zeroed at first, but for `work`. */
 struct sp_coherence {
     struct sp_range_use *ranges; /* owned */
     unsigned count, capacity;
@@ -82,13 +82,12 @@ struct sp_coherence {
     uint32_t life;   /* of the agent's device: the one that its ranges are bound in */
     uint32_t after;  /* SP_BESIDE_: copies that the agent itself makes, and that the command has to
                         come after */
-    /* Set by the caller before it begins, where it may: */
-    sp_fence fence; /* of the command's work, which the caller keeps until the end; or 0 */
-    /* Begun while commands that it comes after are still under way (docs/ahead.md): what its work
-     * waits for. The first num_followed are those commands' ends, the rest are copies. With a
-     * reference each. */
-    sp_fence fences[SP_MAX_AFTER];
-    unsigned num_fences, num_followed;
+    /* The command's, set by the caller before it begins; it has the command's fences, whose life
+     * docs/ahead.md has. While a range is listed, others read `fence` under the region's lock. */
+    struct sp_work *work;
+    /* Begun while commands that it comes after are still under way: the first num_followed fences
+     * of work->after are those commands' ends, the rest are copies. */
+    unsigned num_followed;
     uint64_t began_at;     /* what is listed later is nothing that it comes after */
     atomic_bool is_handed; /* to its device, or is about to be. Relaxed: who comes after it was
                               told of that */
@@ -114,15 +113,18 @@ bool sp_coherence_is_ahead_on(void);
 /* Before begin: whether this command can. */
 bool sp_coherence_may_be_ahead(const struct sp_coherence *coherence);
 
-/* Before begin: the command comes after one whose work has this fence, and which was submitted; a
- * reference is taken over. SP_MAX_FOLLOWED at most. sp_coherence_unfollow undoes all of these. */
+/* Before begin: the command comes after one whose work has this fence, and which was submitted. Its
+ * work waits for it, with a reference of its own. SP_MAX_AFTER - 1 of them at most, since a promise
+ * waits for one more. sp_coherence_unfollow undoes all of these. */
 void sp_coherence_follow(struct sp_coherence *coherence, sp_fence fence);
 void sp_coherence_unfollow(struct sp_coherence *coherence);
 
-/* A fence for the work of a command on that agent, or 0; one reference more, or less. */
-sp_fence sp_coherence_take_fence(uint32_t agent);
-void sp_coherence_keep_fence(sp_fence fence);
-void sp_coherence_drop_fence(sp_fence fence);
+/* A fence for a work of that agent, with a reference, or 0. */
+sp_fence sp_fence_take(uint32_t agent);
+
+/* Drops the fences of a work, which are its own and those that it waits for. The driver does not
+ * have it, and nobody else can look at them any more. */
+void sp_fences_drop(struct sp_work *work);
 
 /* The work of a command that had begun ahead was not done, and all that it comes after has ended:
  * it is as before begin, which may be called again. A negative errno where it cannot be done again,

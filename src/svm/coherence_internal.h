@@ -19,6 +19,9 @@
 /* A device is there. Before its first use. */
 void sp_coherence_note_agent(const struct sp_device *device);
 
+/* The work, which is not submitted yet, waits for the fence, too, with a reference of its own. */
+void sp_fence_await(struct sp_work *work, sp_fence fence);
+
 /* Where what a range needs comes from, of what commands under way are going to change. */
 enum sp_supplied {
     SP_NOT_OVERWRITTEN,   /* as the directory says */

@@ -186,8 +186,7 @@ static void drop_copy(struct sp_copy *copy)
 {
     if (--copy->references)
         return;
-    if (copy->work.fence)
-        sp_coherence_drop_fence(copy->work.fence);
+    sp_fences_drop(&copy->work);
     drop_pieces(copy->pieces);
     free(copy);
 }
@@ -406,13 +405,13 @@ bool sp_copy_promise(struct sp_supply *supply, struct sp_coherence *coherence,
 {
     struct sp_region *region = range->region;
     struct sp_device *device = sp_agent_device(range->memory);
-    if (coherence->num_fences == SP_MAX_AFTER || !supplier->owner->fence || !device ||
+    if (coherence->work->num_after == SP_MAX_AFTER || !supplier->owner->work->fence || !device ||
         (device->ops->distance &&
          device->ops->distance(device, supplier->agent) == SP_OUT_OF_REACH))
         return false;
     struct sp_copy *copy = may_share ? find_promise(coherence, range, supplier) : NULL;
     if (!copy) {
-        sp_fence fence = sp_coherence_take_fence(range->memory);
+        sp_fence fence = sp_fence_take(range->memory);
         if (!fence)
             return false;
         struct sp_copy like = {.first = range->first,
@@ -427,17 +426,15 @@ bool sp_copy_promise(struct sp_supply *supply, struct sp_coherence *coherence,
             beside_for(region, range->first, range->end, coherence) | SP_BESIDE_WORKS;
         copy = make_copy(supply, region, &like, coherence);
         copy->work.fence = fence;
-        copy->work.num_after = coherence->num_followed;
         for (unsigned i = 0; i < coherence->num_followed; i++)
-            copy->work.after[i] = coherence->fences[i];
-        if (!has_fence(&copy->work, supplier->owner->fence))
-            copy->work.after[copy->work.num_after++] = supplier->owner->fence;
+            sp_fence_await(&copy->work, coherence->work->after[i]);
+        if (!has_fence(&copy->work, supplier->owner->work->fence))
+            sp_fence_await(&copy->work, supplier->owner->work->fence);
         sp_agent_submit(copy->executor, &copy->work);
     }
     copy->references++;
     range->promise = copy;
-    sp_coherence_keep_fence(copy->work.fence);
-    coherence->fences[coherence->num_fences++] = copy->work.fence;
+    sp_fence_await(coherence->work, copy->work.fence);
     return true;
 }
 

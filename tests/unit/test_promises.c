@@ -179,9 +179,6 @@ static void submit(struct command *command)
     assert_true(command->is_ready && !coherence->error);
     command->work.kind = SP_WORK_KERNEL;
     command->work.life = coherence->life;
-    command->work.fence = coherence->fence;
-    command->work.num_after = coherence->num_fences;
-    memcpy(command->work.after, coherence->fences, sizeof command->work.after);
     command->work.finished = work_over;
     coherence->is_handed = true;
     fake_submit(&fakes[coherence->agent].device, &command->work);
@@ -191,14 +188,13 @@ static void begin(struct sp_arena *arena, struct command *command, uint32_t agen
                   const struct command *follows)
 {
     command->coherence.ready = note_ready;
+    command->coherence.work = &command->work;
     assert_int_equal(sp_coherence_touch(&command->coherence, arena, command->start, command->bytes,
                                         command->access),
                      0);
-    if (follows) {
-        fake_keep_fence(follows->coherence.fence);
-        sp_coherence_follow(&command->coherence, follows->coherence.fence);
-    }
-    command->coherence.fence = agent ? fake_take_fence(NULL) : 0;
+    if (follows)
+        sp_coherence_follow(&command->coherence, follows->work.fence);
+    command->work.fence = agent ? fake_take_fence(NULL) : 0;
     sp_coherence_begin(&command->coherence, arena, agent);
 }
 
@@ -212,12 +208,10 @@ static void start(struct sp_arena *arena, struct command *command, uint32_t agen
 /* Its end, as the application notes it. */
 static int end(struct command *command)
 {
-    sp_fence fence = command->coherence.fence;
     assert_true(command->is_over);
     int error = sp_coherence_outcome(&command->coherence, command->error);
     sp_coherence_end(&command->coherence, !error);
-    if (fence)
-        fake_drop_fence(fence);
+    sp_fences_drop(&command->work);
     return error;
 }
 
@@ -472,7 +466,7 @@ static void a_dropped_promise_leaves_what_was_there(void **state)
     start(scene.arena, &first, 1, NULL);
     start(scene.arena, &second, 2, &first);
     first.work.kind = SP_WORK_CALL; /* it does nothing, */
-    fences[first.coherence.fence] = BADLY;
+    fences[first.work.fence] = BADLY;
     run(2);
     run_and_tell(1);
     first.error = -ENOMEM; /* and fails */
@@ -481,9 +475,9 @@ static void a_dropped_promise_leaves_what_was_there(void **state)
     assert_int_equal(end(&first), -ENOMEM);
     /* It is done again, as if nothing had been. */
     assert_int_equal(sp_coherence_restart(&second.coherence), 0);
-    fake_drop_fence(second.work.fence);
+    assert_true(!second.work.fence && !second.work.num_after);
     second.is_ready = second.is_over = false;
-    second.coherence.fence = fake_take_fence(NULL);
+    second.work.fence = fake_take_fence(NULL);
     unsigned before = count_transfers();
     sp_coherence_begin(&second.coherence, scene.arena, 2);
     submit(&second);
@@ -544,7 +538,6 @@ static void a_copy_that_fails_takes_its_reader_along(void **state)
     run_and_tell(2);
     assert_int_equal(second.error, -ECANCELED);
     assert_int_equal(sp_coherence_restart(&second.coherence), -EIO);
-    fake_drop_fence(second.work.fence);
     sp_coherence_end(&second.coherence, false);
     clear_scene(&scene);
 }

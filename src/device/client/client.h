@@ -283,8 +283,7 @@ sp_fence sp_client_take_fence(struct sp_device *device);
 void sp_client_keep_fence(sp_fence fence);
 void sp_client_drop_fence(sp_fence fence);
 
-/* A work is submitted: it keeps its fences, until it is finished, when its own is reached. */
-void sp_client_fences_submit(const struct sp_work *work);
+/* A work is finished: where its process did not reach its fence, it is reached badly. */
 void sp_client_fences_finish(struct client_device *device, const struct sp_work *work);
 
 /* Whether nothing holds the work back any more. */

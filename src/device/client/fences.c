@@ -2,8 +2,8 @@
  * each device on it.
  *
  * A slot is taken for one work, with a number that it never had before, and is free again with the
- * last reference: of who took it, of works that were submitted and wait for it, of who is going to
- * submit such works. So nobody ever looks for a fence in a slot that has moved on.
+ * last reference: of that work, and of works that wait for it (sp_work.after), each of which is
+ * kept until that work has finished. So nobody ever looks for a fence in a slot that has moved on.
  *
  * A device's process reaches the fences of its works. Those of works that failed without it are
  * reached here, badly: of a process that died, and of works that never got to one. Nobody else
@@ -123,25 +123,12 @@ void sp_client_drop_fence(sp_fence fence)
     pthread_mutex_unlock(&line->lock);
 }
 
-void sp_client_fences_submit(const struct sp_work *work)
-{
-    if (work->fence)
-        sp_client_keep_fence(work->fence);
-    for (uint32_t i = 0; i < work->num_after; i++)
-        sp_client_keep_fence(work->after[i]);
-}
-
 void sp_client_fences_finish(struct client_device *device, const struct sp_work *work)
 {
-    for (uint32_t i = 0; i < work->num_after; i++)
-        sp_client_drop_fence(work->after[i]);
-    if (!work->fence)
-        return;
-    if (fences.board)
+    if (work->fence && fences.board)
         sp_fence_reach(fences.board, work->fence, false,
                        (uint32_t)atomic_load_explicit(&device->generation_and_unexports,
                                                       memory_order_relaxed));
-    sp_client_drop_fence(work->fence);
 }
 
 bool sp_client_fences_are_reached(const struct sp_work *work)

@@ -313,7 +313,6 @@ void sp_client_submit(struct sp_device *given, struct sp_work *work)
     work->driver.listed = false;
     work->driver.workers = 0;
     atomic_init(&work->driver.error, 0);
-    sp_client_fences_submit(work);
 
     pthread_mutex_lock(&device->lock);
     if (device->state == CLIENT_DEAD || (work->life && work->life != given->life)) {
