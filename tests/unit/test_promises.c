@@ -79,6 +79,7 @@ struct command {
     size_t bytes;
     enum sp_access access;
     unsigned char seen, value; /* what it read, and what it writes */
+    int fails;                 /* its work does nothing, and ends with this */
     bool is_ready, is_over;
     int error;
 };
@@ -101,6 +102,8 @@ static int run_work(uint32_t agent, struct sp_work *work)
                    memory_of(work->range.source, pieces[i].start), pieces[i].bytes);
     } else if (work->kind == SP_WORK_KERNEL) {
         struct command *command = (struct command *)((char *)work - offsetof(struct command, work));
+        if (command->fails)
+            return command->fails;
         unsigned char *at = memory_of(agent, (uintptr_t)command->start);
         command->seen = at[0];
         for (size_t i = 0; i < command->bytes; i++)
@@ -460,16 +463,14 @@ static void a_dropped_promise_leaves_what_was_there(void **state)
     (void)state;
     struct scene scene = set_scene(true);
     struct command first = {
-        .start = scene.at, .bytes = BYTES, .access = SP_ACCESS_DISCARD, .value = 7};
+        .start = scene.at, .bytes = BYTES, .access = SP_ACCESS_DISCARD, .fails = -ENOMEM};
     struct command second = {
         .start = scene.at, .bytes = BYTES, .access = SP_ACCESS_READ_WRITE, .value = 8};
     start(scene.arena, &first, 1, NULL);
     start(scene.arena, &second, 2, &first);
-    first.work.kind = SP_WORK_CALL; /* it does nothing, */
-    fences[first.work.fence] = BADLY;
+    run(1);
     run(2);
-    run_and_tell(1);
-    first.error = -ENOMEM; /* and fails */
+    tell(1);
     tell(2);
     assert_int_equal(second.error, -ECANCELED);
     assert_int_equal(end(&first), -ENOMEM);
@@ -485,6 +486,42 @@ static void a_dropped_promise_leaves_what_was_there(void **state)
     assert_int_equal(end(&second), 0);
     assert_int_equal(second.seen, 1);
     assert_int_equal(count_transfers(), before);
+    clear_scene(&scene);
+}
+
+/* As before, but what is followed is a command that came behind that one on its device, in order,
+ * and ended well: so its fence says nothing of the change. */
+static void a_promise_waits_for_who_makes_it_true(void **state)
+{
+    (void)state;
+    struct scene scene = set_scene(false);
+    unsigned char *other = sp_arena_alloc(scene.arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    do_at_once(scene.arena, 0, other, BYTES, SP_ACCESS_DISCARD, 2);
+    do_at_once(scene.arena, 1, other, BYTES, SP_ACCESS_READ, 0);
+    do_at_once(scene.arena, 2, scene.at, BYTES, SP_ACCESS_READ_WRITE, 3); /* nobody else has it */
+    struct command first = {
+        .start = scene.at, .bytes = BYTES, .access = SP_ACCESS_DISCARD, .fails = -ENOMEM};
+    struct command behind = {.start = other, .bytes = BYTES, .access = SP_ACCESS_READ};
+    struct command last = {
+        .start = scene.at, .bytes = BYTES, .access = SP_ACCESS_READ_WRITE, .value = 8};
+    start(scene.arena, &first, 1, NULL);
+    start(scene.arena, &behind, 1, NULL);
+    start(scene.arena, &last, 2, &behind);
+    run(1);
+    run(2);
+    tell(1);
+    tell(2);
+    assert_int_equal(end(&first), -ENOMEM);
+    assert_int_equal(end(&behind), 0);
+    assert_int_equal(last.error, -ECANCELED);
+    assert_int_equal(sp_coherence_restart(&last.coherence), 0);
+    last.is_ready = last.is_over = false;
+    sp_coherence_begin(&last.coherence, scene.arena, 2);
+    submit(&last);
+    run_and_tell(2);
+    assert_int_equal(end(&last), 0);
+    assert_int_equal(last.seen, 3);
+    sp_arena_free(scene.arena, other);
     clear_scene(&scene);
 }
 
@@ -579,6 +616,7 @@ int main(void)
         cmocka_unit_test(readers_share_a_promise),
         cmocka_unit_test(what_cannot_be_promised_is_waited_for),
         cmocka_unit_test(a_dropped_promise_leaves_what_was_there),
+        cmocka_unit_test(a_promise_waits_for_who_makes_it_true),
         cmocka_unit_test(a_copy_of_what_failed_is_not_trusted),
         cmocka_unit_test(a_copy_that_fails_takes_its_reader_along),
         cmocka_unit_test(an_older_copy_does_not_overtake),
