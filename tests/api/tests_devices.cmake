@@ -10,6 +10,7 @@ set(SP_API_TESTS_DEVICES
   devices_globals
   devices_random
   devices_share
+  exit_while_parked
   map_parts
   map_populate
   pooled_death
