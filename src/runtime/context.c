@@ -98,6 +98,7 @@ static struct _cl_platform_id *create_platform(void)
     for (size_t i = 0; !error && i < NUM_DRIVERS; i++)
         error = probe_driver(platform, drivers[i]);
     sp_check_report_start();
+    sp_coherence_set_loss_reports(&sp_loss_report);
     if (error) {
         for (cl_uint i = 0; i < platform->num_devices; i++)
             free(platform->devices[i]);

@@ -2,8 +2,8 @@
  * said to each.
  *
  * A death is found on a device's thread with locks of src/svm held, so it is only noted there; the
- * callback thread says it. Shared contexts end on that thread too, so a context that is still in
- * the list when a job runs is alive.
+ * callback thread says it. Two devices may die at once, each on its thread. Shared contexts end on
+ * that thread too, so a context that is still in the list when a job runs is alive.
  *
  * Lock: of the list; the last of all, and not held while the application is called.
  */
@@ -28,9 +28,6 @@
 struct listener {
     struct listener *next;
     cl_context context;
-    /* Of the death that is being noted now. */
-    unsigned ranges;
-    uint64_t more_ranges, more_bytes;
 };
 
 static struct {
@@ -46,6 +43,10 @@ struct message {
     struct message *next;
     const struct sp_device *device;
     cl_context context;
+    /* The first of a death to that context, while the death is noted; others may be beside it. */
+    const struct sp_arena *arena; /* the context's; else NULL */
+    unsigned ranges;
+    uint64_t more_ranges, more_bytes;
     char text[MESSAGE_BYTES];
 };
 
@@ -82,6 +83,7 @@ static struct message *new_message(cl_context context, const struct sp_device *d
     message->job.run = deliver;
     message->context = context;
     message->device = device;
+    message->arena = NULL;
     message->next = NULL;
     *listeners.last_noted = message;
     listeners.last_noted = &message->next;
@@ -107,14 +109,15 @@ static void note_begin(struct sp_device *device, const char *reason)
 {
     pthread_mutex_lock(&listeners.lock);
     for (struct listener *listener = listeners.first; listener; listener = listener->next) {
-        listener->ranges = 0;
-        listener->more_ranges = listener->more_bytes = 0;
         bool is_concerned = false;
         for (cl_uint i = 0; i < listener->context->num_devices; i++)
             is_concerned |= listener->context->devices[i]->device->agent == device->agent;
         if (!is_concerned)
             continue;
         struct message *message = new_message(listener->context, device);
+        message->arena = listener->context->arena;
+        message->ranges = 0;
+        message->more_ranges = message->more_bytes = 0;
         snprintf(message->text, sizeof message->text,
                  "%s was lost: %s. Its commands that had not ended fail with CL_OUT_OF_RESOURCES; "
                  "new ones are accepted.",
@@ -127,19 +130,19 @@ static void note_range(struct sp_region *region, uint64_t first, uint64_t end,
                        struct sp_device *device)
 {
     pthread_mutex_lock(&listeners.lock);
-    struct listener *listener = listeners.first;
-    while (listener && listener->context->arena != region->arena)
-        listener = listener->next;
-    if (listener && listener->ranges < MAX_RANGES_TOLD) {
-        listener->ranges++;
-        struct message *message = new_message(listener->context, device);
+    struct message *death = listeners.noted;
+    while (death && (death->device != device || death->arena != region->arena))
+        death = death->next;
+    if (death && death->ranges < MAX_RANGES_TOLD) {
+        death->ranges++;
+        struct message *message = new_message(death->context, device);
         snprintf(message->text, sizeof message->text,
                  "Bytes %" PRIu64 " to %" PRIu64 " of the region at %p (%zu bytes) were lost with "
                  "%s, which alone had them; write them again before they are read.",
                  first, end - 1, (void *)region->start, region->bytes, device->info.name);
-    } else if (listener) {
-        listener->more_ranges++;
-        listener->more_bytes += end - first;
+    } else if (death) {
+        death->more_ranges++;
+        death->more_bytes += end - first;
     }
     pthread_mutex_unlock(&listeners.lock);
 }
@@ -147,22 +150,23 @@ static void note_range(struct sp_region *region, uint64_t first, uint64_t end,
 static void note_end(struct sp_device *device)
 {
     pthread_mutex_lock(&listeners.lock);
-    for (struct listener *listener = listeners.first; listener; listener = listener->next) {
-        if (!listener->more_ranges)
+    for (struct message *death = listeners.noted; death; death = death->next) {
+        if (death->device != device || !death->arena || !death->more_ranges)
             continue;
-        struct message *message = new_message(listener->context, device);
+        struct message *message = new_message(death->context, device);
         snprintf(message->text, sizeof message->text,
                  "%" PRIu64 " more ranges, %" PRIu64 " bytes, were lost with %s; SAMEPAGE_TRACE "
                  "names all of them.",
-                 listener->more_ranges, listener->more_bytes, device->info.name);
+                 death->more_ranges, death->more_bytes, device->info.name);
     }
     post_noted(device);
     pthread_mutex_unlock(&listeners.lock);
 }
 
+const struct sp_loss_reports sp_loss_report = {note_begin, note_range, note_end};
+
 int sp_loss_report_add(cl_context context)
 {
-    static const struct sp_loss_reports reports = {note_begin, note_range, note_end};
     struct listener *listener = sp_alloc(sizeof *listener);
     if (!listener)
         return -ENOMEM;
@@ -171,7 +175,6 @@ int sp_loss_report_add(cl_context context)
     listener->next = listeners.first;
     listeners.first = listener;
     pthread_mutex_unlock(&listeners.lock);
-    sp_coherence_set_loss_reports(&reports);
     return 0;
 }
 

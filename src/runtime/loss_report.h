@@ -4,6 +4,11 @@
 
 #include <CL/cl.h>
 
+#include "svm/coherence.h"
+
+/* What coherence is to tell of a death. */
+extern const struct sp_loss_reports sp_loss_report;
+
 /* From now on the error callback of `context`, or standard error where it has none, is told. The
  * callback thread must run. -ENOMEM. */
 int sp_loss_report_add(cl_context context);
