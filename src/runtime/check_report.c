@@ -7,8 +7,7 @@
  * the application's and of the C library's: so text is written with write and not with stdio, the
  * application's callback comes only after the wait, and the wait is limited.
  *
- * Locks: one for the list, taken last; one for the contexts, held while a context's callback is
- * called, so that the context does not end meanwhile, unless that callback ends it.
+ * Lock: of the list, taken last.
  */
 #include "runtime/check_report.h"
 
@@ -24,6 +23,7 @@
 #include "compiler/cpu_abi.h"
 #include "runtime/callback.h"
 #include "runtime/context.h"
+#include "runtime/listeners.h"
 #include "svm/check.h"
 #include "util/alloc.h"
 #include "util/symbol.h"
@@ -65,14 +65,7 @@ static struct {
     uint64_t num_noted, num_written; /* ever */
     struct keys noted;
     struct keys told; /* the thread's own */
-    pthread_mutex_t contexts_lock;
-    cl_context contexts;
-} reports = {.lock = PTHREAD_MUTEX_INITIALIZER,
-             .moved = PTHREAD_COND_INITIALIZER,
-             .contexts_lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* This thread is inside a context's callback. */
-static SP_THREAD_LOCAL bool holds_contexts;
+} reports = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
 /* --- Once ------------------------------------------------------------------------------------- */
 
@@ -320,31 +313,25 @@ static void write_all(const char *bytes, size_t count)
     }
 }
 
-static void tell_context(const struct sp_arena *arena, const char *message)
-{
-    pthread_mutex_lock(&reports.contexts_lock);
-    holds_contexts = true;
-    cl_context context = reports.contexts;
-    while (context && context->arena != arena)
-        context = context->next_checked;
-    /* An application that has let go of the context may have let go of what its callback needs. */
-    if (context && sp_object_handles(&context->object) > 0)
-        sp_context_report(context, message);
-    holds_contexts = false;
-    pthread_mutex_unlock(&reports.contexts_lock);
-}
-
 /* A message on its way to a context. */
 struct notice {
     struct sp_callback_job job;
-    const struct sp_arena *arena;
+    uint64_t listener; /* the context's number */
     char message[TEXT_BYTES];
 };
+
+static void call_back(cl_context context, void *data)
+{
+    const struct notice *notice = data;
+    /* An application that has let go of the context may have let go of what its callback needs. */
+    if (sp_object_handles(&context->object) > 0)
+        sp_context_report(context, notice->message);
+}
 
 static void deliver(struct sp_callback_job *job)
 {
     struct notice *notice = (struct notice *)((char *)job - offsetof(struct notice, job));
-    tell_context(notice->arena, notice->message);
+    sp_listeners_visit(notice->listener, call_back, notice);
     free(notice);
     pthread_mutex_lock(&reports.lock);
     reports.num_calling--;
@@ -358,7 +345,7 @@ static void notify(const struct sp_finding *finding, const char *message)
     struct notice *notice = sp_alloc(sizeof *notice);
     if (!notice)
         return; /* standard error has it */
-    notice->arena = finding->region.arena;
+    notice->listener = sp_listener_of(finding->region.arena);
     snprintf(notice->message, sizeof notice->message, "%s", message);
     notice->job.run = deliver;
     pthread_mutex_lock(&reports.lock);
@@ -472,29 +459,4 @@ void sp_check_report_start(void)
         return;
     atexit(sp_check_report_flush);
     sp_check_found = note_finding;
-}
-
-void sp_check_report_add(cl_context context)
-{
-    if (!sp_check_is_on)
-        return;
-    pthread_mutex_lock(&reports.contexts_lock);
-    context->next_checked = reports.contexts;
-    reports.contexts = context;
-    pthread_mutex_unlock(&reports.contexts_lock);
-}
-
-void sp_check_report_remove(cl_context context)
-{
-    if (!sp_check_is_on)
-        return;
-    if (!holds_contexts) /* else its own callback has released the context */
-        pthread_mutex_lock(&reports.contexts_lock);
-    cl_context *link = &reports.contexts;
-    while (*link && *link != context)
-        link = &(*link)->next_checked;
-    if (*link)
-        *link = context->next_checked;
-    if (!holds_contexts)
-        pthread_mutex_unlock(&reports.contexts_lock);
 }

@@ -7,6 +7,7 @@
 
 #include "device/selection.h"
 #include "runtime/check_report.h"
+#include "runtime/listeners.h"
 #include "runtime/loss_report.h"
 #include "svm/check.h"
 #include "svm/coherence.h"
@@ -133,14 +134,13 @@ cl_platform_id sp_platform_get(void)
 
 static void end_context(cl_context context)
 {
-    sp_loss_report_remove(context);
+    sp_listeners_remove(context);
     while (context->destructors) {
         struct sp_destructor *destructor = context->destructors;
         context->destructors = destructor->next;
         destructor->function(context, destructor->user_data);
         free(destructor);
     }
-    sp_check_report_remove(context);
     sp_arena_destroy(context->arena);
     for (cl_uint i = 0; i < context->num_devices; i++)
         sp_object_unreference(&context->devices[i]->object);
@@ -203,11 +203,12 @@ cl_int sp_context_create(cl_uint num_devices, const cl_device_id *devices,
         sp_object_reference(&devices[i]->object);
     }
     /* What devices lose is told on the callback thread. */
-    if (created->is_distributed && (sp_callback_start() || sp_loss_report_add(created))) {
+    if (created->is_distributed && sp_callback_start()) {
         sp_object_unreference(&created->object);
         return CL_OUT_OF_HOST_MEMORY;
     }
-    sp_check_report_add(created);
+    if (created->is_shared)
+        sp_listeners_add(created);
     *context = created;
     return CL_SUCCESS;
 

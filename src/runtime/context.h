@@ -57,8 +57,11 @@ struct _cl_context {
     struct sp_arena *arena;            /* where the context's SVM and buffers come from */
     bool is_distributed;               /* a device has memory of its own */
     bool is_shared;                    /* regions have directories: distributed, or checked */
-    cl_context next_checked;           /* checking mode only: check_report.c's */
-    struct sp_callback_job ending;     /* a distributed context ends on the callback thread */
+    /* A shared context is told of what went wrong (listeners.c's). */
+    uint64_t listener; /* its number, from 1 */
+    cl_context next_listener;
+    unsigned visits;               /* under way */
+    struct sp_callback_job ending; /* a distributed context ends on the callback thread */
 };
 
 /* Arguments are checked by the caller; duplicates in `devices` were removed. CL_OUT_OF_HOST_MEMORY.
