@@ -105,6 +105,14 @@ static void print_pool(cl_platform_id platform, const struct sp_device *device)
         puts("");
 }
 
+/* Each has a process that starts meanwhile, or cannot. */
+static void print_usability(struct sp_device *device)
+{
+    const char *why = device->ops->await_ready ? device->ops->await_ready(device) : NULL;
+    if (why)
+        printf("   usable         no: %s.\n", why);
+}
+
 int tool_devices(int argc, char **argv)
 {
     char text[32];
@@ -123,12 +131,13 @@ int tool_devices(int argc, char **argv)
     unsigned num_gpus = 0;
     sp_window_range(&start, &bytes);
     for (cl_uint i = 0; i < platform->num_devices; i++) {
-        const struct sp_device *device = platform->devices[i]->device;
+        struct sp_device *device = platform->devices[i]->device;
         const struct sp_device_info *info = &device->info;
         num_gpus += !strcmp(info->driver_name, "cuda");
         printf("%u  %s\n", i, info->name);
         printf("   driver         %s%s\n", info->driver_name,
                info->own_memory ? ", in a process of its own" : ", in the application's process");
+        print_usability(device);
         printf("   compute units  %u\n", info->compute_units);
         printf("   memory         %s%s\n", size_text(info->global_memory_bytes, text, sizeof text),
                info->own_memory ? " of its own" : ", the host's");

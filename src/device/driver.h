@@ -255,6 +255,11 @@ struct sp_device_ops {
     void (*keep_fence)(sp_fence fence);
     void (*drop_fence)(sp_fence fence);
 
+    /* Waits until the device takes work: NULL; or until it is known that it never will: why, a
+     * clause without an end, which lives as long as the device. May wait for as long as its process
+     * needs to start. Own memory only; NULL: the device is ready. */
+    const char *(*await_ready)(struct sp_device *device);
+
     /* Waits until `gate` is open. Meanwhile the thread may run submitted works of `stream`, and
      * only of it: a wait must not be prolonged by work that it does not depend on. */
     void (*wait)(struct sp_device *device, struct sp_gate *gate, const void *stream);

@@ -17,6 +17,7 @@ set(SP_API_TESTS_DEVICES
   pooled_memory
   pooled_no_memory
   pooled_random
+  tool_devices
   trace
   user_problems
 )

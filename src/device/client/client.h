@@ -76,6 +76,9 @@ struct client_unit {
     uint64_t bad_address;
 };
 
+/* Of a clause that says why a device died. */
+#define SP_CLIENT_REASON_BYTES 320u
+
 struct client_device {
     struct sp_device device;     /* first */
     uint32_t index;              /* among the client's devices */
@@ -89,6 +92,7 @@ struct client_device {
     pthread_mutex_t lock;
     pthread_cond_t moved; /* `state`, `generation`, is_... below or a code's state changed */
     enum client_state state;
+    char end_reason[SP_CLIENT_REASON_BYTES]; /* DEAD: why; it changes no more */
     bool is_described;  /* what it is is known, if only from an earlier program; `description`, what
                            this program was told, changes no more */
     bool is_answered;   /* one of its processes has said it */
@@ -203,6 +207,9 @@ void sp_client_init(struct client_device *device);
 
 /* Starts the device's thread, which starts its process. Where that fails the device is dead. */
 void sp_client_start(struct client_device *device);
+
+/* sp_device_ops.await_ready */
+const char *sp_client_await_ready(struct sp_device *device);
 
 /* Lets the device's thread look at everything once. */
 void sp_client_wake(struct client_device *device);

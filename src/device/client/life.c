@@ -51,8 +51,6 @@
 /* The device's thread calls the runtime's callbacks. */
 #define THREAD_STACK_BYTES ((size_t)1 << 20)
 
-#define REASON_BYTES 320u
-
 uint64_t sp_client_limit_ns;
 
 /* What processes are started with: taken when the first device starts, on the application's own
@@ -297,8 +295,9 @@ static void set_rings(struct client_device *device, struct sp_rings *rings)
     pthread_mutex_unlock(&device->claim);
 }
 
-/* A process, ready and RUNNING. A negative errno: there may be one, but it is of no use. */
-static int start_process(struct client_device *device)
+/* A process, ready and RUNNING. A negative errno: it is of no use; or there is none, since the
+ * program could not be run (*is_missing). */
+static int start_process(struct client_device *device, bool *is_missing)
 {
     uint64_t deadline_ns = sp_time_ns() + START_MILLISECONDS * UINT64_C(1000000);
     struct sp_rings *rings;
@@ -311,6 +310,7 @@ static int start_process(struct client_device *device)
     atomic_store_explicit(&sp_client_fence_line(device)->process_sleeps, 0, memory_order_relaxed);
     set_rings(device, rings);
     int error = spawn_process(device);
+    *is_missing = error != 0;
     if (!error)
         error = say_hello(device, rings_file, deadline_ns, &memory_file);
     close(rings_file);
@@ -476,7 +476,7 @@ static void describe_death(struct client_device *device, enum end end, int error
     char what[SP_FAULT_REASON_BYTES] = "ended, or was ended from outside,", at[32] = "",
          doing[160] = "before it was ready";
     if (error) {
-        snprintf(reason, REASON_BYTES, "its process could not be started (%s)",
+        snprintf(reason, SP_CLIENT_REASON_BYTES, "its process could not be started (%s)",
                  error == -EPIPE ? "it ended before it was ready" : strerror(-error));
         return;
     }
@@ -522,7 +522,7 @@ static void describe_death(struct client_device *device, enum end end, int error
     else
         snprintf(doing, sizeof doing, "while idle");
     pthread_mutex_unlock(&device->lock);
-    snprintf(reason, REASON_BYTES, "%s%s %s", what, at, doing);
+    snprintf(reason, SP_CLIENT_REASON_BYTES, "%s%s %s", what, at, doing);
 }
 
 /* Takes what the process still wrote, and says how it died. After this no work of it is touched by
@@ -548,8 +548,30 @@ static void close_rings(struct client_device *device, enum end end, int error, c
     sp_client_deliver(device, NULL);
 }
 
-/* Fails all works, and lets new ones wait for the next process, if there is to be one. */
-static void fail_works(struct client_device *device, bool is_last)
+/* What can be done about a program that could not be run, as a clause. */
+static void add_advice(int error, char *reason)
+{
+    size_t length = strlen(reason);
+    if (error == -ENOENT)
+        snprintf(reason + length, SP_CLIENT_REASON_BYTES - length,
+                 "; samepage-device must lie beside the library, or be named in "
+                 "SAMEPAGE_DEVICE_PROGRAM");
+    else if (error == -EACCES || error == -ENOEXEC)
+        snprintf(reason + length, SP_CLIENT_REASON_BYTES - length,
+                 "; %.150s must be a program that this user may run", program.path);
+}
+
+/* With the lock held: it takes no more works. */
+static void die_locked(struct client_device *device, const char *reason)
+{
+    device->state = CLIENT_DEAD;
+    snprintf(device->end_reason, sizeof device->end_reason, "%s", reason);
+    pthread_cond_broadcast(&device->moved);
+}
+
+/* Fails all works, and lets new ones wait for the next process; there is to be none where it
+ * is_last, because of `reason`. */
+static void fail_works(struct client_device *device, bool is_last, const char *reason)
 {
     struct in_flight *table = &device->in_flight;
     struct sp_work *work;
@@ -567,8 +589,10 @@ static void fail_works(struct client_device *device, bool is_last)
         else
             sp_client_finish_locked(device, work, -EIO);
     device->pending = kept;
-    device->state = is_last ? CLIENT_DEAD : CLIENT_STARTING;
+    device->state = CLIENT_STARTING;
     pthread_cond_broadcast(&device->moved);
+    if (is_last)
+        die_locked(device, reason);
     pthread_mutex_unlock(&device->lock);
     sp_client_deliver(device, NULL);
 }
@@ -608,8 +632,9 @@ static void *live(void *argument)
     struct client_device *device = argument;
     struct deaths deaths = {0};
     for (bool is_last = false; !is_last;) {
-        char reason[REASON_BYTES];
-        int error = start_process(device);
+        char reason[SP_CLIENT_REASON_BYTES];
+        bool is_missing = false;
+        int error = start_process(device, &is_missing);
         enum end end = error ? END_DEATH : serve(device);
         end_process(device);
         sp_client_leave_peers(device);
@@ -626,13 +651,11 @@ static void *live(void *argument)
         void (*lost)(struct sp_device *, const char *) = device->device.lost;
         if (lost)
             lost(&device->device, reason);
+        if (is_last && is_missing)
+            add_advice(error, reason);
         if (is_last && !(device->is_optional && error == -ENODEV))
-            fprintf(stderr, "samepage: device %s is given up: %s%s.\n", device->name, reason,
-                    error == -ENOENT
-                        ? "; samepage-device must lie beside the library, or be named in "
-                          "SAMEPAGE_DEVICE_PROGRAM"
-                        : "");
-        fail_works(device, is_last);
+            fprintf(stderr, "samepage: device %s is given up: %s.\n", device->name, reason);
+        fail_works(device, is_last, reason);
     }
     return NULL;
 }
@@ -657,7 +680,7 @@ static void after_fork_in_child(void)
         pthread_mutex_init(&device->claim, NULL);
         pthread_mutex_init(&device->socket_lock, NULL);
         pthread_cond_init(&device->moved, NULL);
-        device->state = CLIENT_DEAD;
+        die_locked(device, "its process is that of another application, which has forked");
         device->rings = NULL; /* not mapped here */
         device->pending = device->done = (struct work_list){0};
         device->in_flight.first = device->in_flight.next;
@@ -727,6 +750,23 @@ void sp_client_start(struct client_device *device)
         return;
     fprintf(stderr, "samepage: device %s is not available (%s).\n", device->name, strerror(-error));
     pthread_mutex_lock(&device->lock);
-    device->state = CLIENT_DEAD;
+    die_locked(device, strerror(-error));
     pthread_mutex_unlock(&device->lock);
+}
+
+const char *sp_client_await_ready(struct sp_device *given)
+{
+    struct client_device *device = client_of(given);
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += START_MILLISECONDS / 1000;
+    pthread_mutex_lock(&device->lock);
+    while (device->state != CLIENT_RUNNING && device->state != CLIENT_DEAD &&
+           pthread_cond_timedwait(&device->moved, &device->lock, &limit) == 0)
+        ;
+    enum client_state state = device->state;
+    pthread_mutex_unlock(&device->lock);
+    if (state == CLIENT_RUNNING)
+        return NULL;
+    return state == CLIENT_DEAD ? device->end_reason : "its process takes too long to start";
 }

@@ -109,6 +109,7 @@ static const struct sp_device_ops client_ops = {
     .take_fence = sp_client_take_fence,
     .keep_fence = sp_client_keep_fence,
     .drop_fence = sp_client_drop_fence,
+    .await_ready = sp_client_await_ready,
     .wait = sp_client_wait,
     .load = sp_client_load,
     .unload = sp_client_unload,
