@@ -321,6 +321,9 @@ struct sp_device {
     /* Own memory only, set by the runtime, or NULL: called, with no lock held, when there is
      * something else to be said of the device (sp_device_ops.notice). */
     void (*_Atomic noticed)(struct sp_device *device);
+    /* Own memory only: there will be no further life, all works fail, and
+     * sp_device_ops.await_ready says why. Set before `lost` of the last one. Release. */
+    atomic_bool is_given_up;
     /* Set before `lost` where a kernel's access was the reason: the address (else 0), and the
      * kernel's name. */
     struct {

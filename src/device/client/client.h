@@ -5,6 +5,7 @@
  * description.c  what GPUs say that they are, and what programs are told
  * cuda.c         the same of NVIDIA GPUs (cuda.h)
  * life.c         the device's thread: start, death, restart; forks of the application
+ * death.c        how a process died, in words
  * post.c         messages to the process, which never wait for it
  * peers.c        who is told of whose memory
  * submit.c       works to records of the command ring
@@ -76,8 +77,8 @@ struct client_unit {
     uint64_t bad_address;
 };
 
-/* Of a clause that says why a device died. */
-#define SP_CLIENT_REASON_BYTES 320u
+/* Of a clause that says why a device died: with a refusal, or a kernel's name, in it. */
+#define SP_CLIENT_REASON_BYTES 384u
 
 struct client_device {
     struct sp_device device;     /* first */
@@ -92,11 +93,10 @@ struct client_device {
     pthread_mutex_t lock;
     pthread_cond_t moved; /* `state`, `generation`, is_... below or a code's state changed */
     enum client_state state;
-    char end_reason[SP_CLIENT_REASON_BYTES]; /* DEAD: why; it changes no more */
+    char end_reason[SP_CLIENT_REASON_BYTES]; /* device.is_given_up: why; it changes no more */
     bool is_described;  /* what it is is known, if only from an earlier program; `description`, what
                            this program was told, changes no more */
     bool is_answered;   /* one of its processes has said it */
-    bool is_given_up;   /* there will be no further process */
     bool lacks_atomics; /* the newest process has no atomic unit, and the program was told of one */
     struct sp_device_description description;
     const char *notice;     /* sp_device_ops.notice; none is ever freed */
@@ -192,9 +192,8 @@ void sp_client_use_description(struct client_device *device);
 /* Whether the GPU copies directly from the other one, as far as its process has said so by now. */
 bool sp_client_has_peer(const struct client_device *device, const struct client_device *other);
 
-/* sp_device_ops.notice; and what it says from now on. No lock held. */
+/* sp_device_ops.notice */
 const char *sp_client_notice(struct sp_device *device);
-void sp_client_set_notice(struct client_device *device, const char *text);
 
 /* life.c */
 
@@ -213,6 +212,25 @@ const char *sp_client_await_ready(struct sp_device *device);
 
 /* Lets the device's thread look at everything once. */
 void sp_client_wake(struct client_device *device);
+
+/* death.c */
+
+/* How a process ended, where we know it ourselves. */
+enum client_end { END_DEATH, END_NONSENSE, END_DEAF, END_LIMIT };
+
+struct client_death {
+    enum client_end end;
+    int error;       /* 0, or it never was ready: why */
+    bool is_missing; /* the program could not be run: */
+    const char *program;
+    bool is_refused; /* it said itself that the device cannot be used: */
+    char refusal[SP_REFUSAL_BYTES];
+    char reason[SP_CLIENT_REASON_BYTES]; /* out: a clause */
+};
+
+/* Fills in the reason, and the device's fault. With the claim held and all completions taken; after
+ * it no work of that process is touched by anybody else. */
+void sp_client_describe_death(struct client_device *device, struct client_death *death);
 
 /* post.c */
 

@@ -166,6 +166,14 @@ void sp_cuda_remember(uint32_t ordinal, const struct sp_device_description *desc
         sp_cache_store(cache, key, &kept, sizeof kept);
 }
 
+void sp_cuda_forget(uint32_t ordinal)
+{
+    struct sp_cache *cache = sp_cache_shared();
+    struct sp_digest key;
+    if (cache && key_of(ordinal, &key))
+        sp_cache_remove(cache, key);
+}
+
 /* The largest divisor of `size` up to `limit`; of those that are multiples of `multiple` if there
  * is one. */
 static uint64_t good_divisor(uint64_t size, uint64_t limit, uint64_t multiple)

@@ -19,6 +19,9 @@ bool sp_cuda_recall(uint32_t ordinal, struct sp_device_description *description)
 /* Keeps it for the next program, if it can. */
 void sp_cuda_remember(uint32_t ordinal, const struct sp_device_description *description);
 
+/* What was kept is used no more. */
+void sp_cuda_forget(uint32_t ordinal);
+
 /* A good local size: see driver.h. */
 void sp_cuda_suggest_local_size(const struct sp_device *device, const struct sp_kernel_info *info,
                                 const struct sp_ndrange *range, uint64_t local_size[3]);

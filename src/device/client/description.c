@@ -34,7 +34,7 @@
  * where many start. */
 #define DESCRIBE_SECONDS 30
 
-/* A device's reasons have to fit (life.c). */
+/* A notice: a few shortfalls. */
 #define NOTICE_BYTES 640u
 
 static bool is_text(const char *text, size_t size)
@@ -72,23 +72,13 @@ const char *sp_client_notice(struct sp_device *given)
     return notice;
 }
 
-void sp_client_set_notice(struct client_device *device, const char *text)
+/* With the lock held; whether it is new. */
+static bool set_notice(struct client_device *device, const char *text)
 {
-    char *notice = sp_strdup(text);
-    if (!notice)
-        return; /* no memory to say it */
-    pthread_mutex_lock(&device->lock);
-    bool is_new = !device->notice || strcmp(device->notice, notice) != 0;
-    if (is_new)
+    char *notice = device->notice && !strcmp(device->notice, text) ? NULL : sp_strdup(text);
+    if (notice)                  /* else it is said, or there is no memory to say it */
         device->notice = notice; /* who was given the one before may still read it */
-    pthread_mutex_unlock(&device->lock);
-    if (!is_new) {
-        free(notice);
-        return;
-    }
-    void (*noticed)(struct sp_device *) = device->device.noticed;
-    if (noticed)
-        noticed(&device->device);
+    return notice;
 }
 
 /* --- Answers -------------------------------------------------------------------------------------
@@ -171,7 +161,7 @@ static void take(struct client_device *device, const struct sp_device_descriptio
 int sp_client_describe(struct client_device *device, struct sp_device_description *said)
 {
     struct shortfall shortfall = {.length = 0};
-    bool is_gpu = device->device.info.is_gpu;
+    bool is_gpu = device->device.info.is_gpu, is_news = false;
     if (is_gpu && !is_sane(said))
         return -EBADMSG;
     if (is_gpu)
@@ -183,18 +173,20 @@ int sp_client_describe(struct client_device *device, struct sp_device_descriptio
         find_shortfall(&device->description, said, &shortfall);
     if (is_gpu)
         take(device, said);
+    if (shortfall.length) {
+        char text[NOTICE_BYTES];
+        snprintf(text, sizeof text,
+                 "is not what this program was told of it: it has %s. What "
+                 "needs more fails here; a program that starts now is told what is there",
+                 shortfall.text);
+        is_news = set_notice(device, text);
+    }
     device->is_described = device->is_answered = true;
     pthread_cond_broadcast(&device->moved);
     pthread_mutex_unlock(&device->lock);
-    if (shortfall.length) {
-        char text[NOTICE_BYTES];
-        snprintf(
-            text, sizeof text,
-            "is not what this program was told, which an earlier one had kept: it has %s. What "
-            "needs more fails here; a program that starts now is told what is there",
-            shortfall.text);
-        sp_client_set_notice(device, text);
-    }
+    void (*noticed)(struct sp_device *) = device->device.noticed;
+    if (is_news && noticed)
+        noticed(&device->device);
     return 0;
 }
 
@@ -223,7 +215,7 @@ void sp_client_set_deadline(void)
 static bool await(struct client_device *device, const bool *is_there)
 {
     pthread_mutex_lock(&device->lock);
-    while (!*is_there && !device->is_given_up && device->state != CLIENT_DEAD &&
+    while (!*is_there && !device->device.is_given_up && device->state != CLIENT_DEAD &&
            pthread_cond_timedwait(&device->moved, &device->lock, &deadline) == 0)
         ;
     bool is_known = *is_there;

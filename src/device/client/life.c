@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +27,7 @@
 #include <unistd.h>
 
 #include "device/client/client.h"
+#include "device/client/cuda.h"
 #include "device/process/message.h"
 #include "svm/heap.h"
 #include "util/alloc.h"
@@ -197,9 +197,20 @@ static void close_files(const int files[SP_MAX_MESSAGE_FILES])
             close(files[i]);
 }
 
-/* Says hello and awaits the answer: 0, with the device's memory file or -1; or a negative errno. */
+/* What the process says of why it cannot be of use: foreign input. */
+static void take_refusal(struct client_death *death, const char *text)
+{
+    size_t length = strnlen(text, SP_REFUSAL_BYTES - 1);
+    death->is_refused = true;
+    for (size_t i = 0; i < length; i++)
+        death->refusal[i] = (unsigned char)text[i] < ' ' ? ' ' : text[i];
+    death->refusal[length] = 0;
+}
+
+/* Says hello and awaits the answer: 0, with the device's memory file or -1; or a negative errno,
+ * with what the process said of it in `death`. */
 static int say_hello(struct client_device *device, int rings_file, uint64_t deadline_ns,
-                     int *memory_file)
+                     int *memory_file, struct client_death *death)
 {
     struct sp_device_message message = {
         .kind = SP_MESSAGE_HELLO,
@@ -235,14 +246,18 @@ static int say_hello(struct client_device *device, int rings_file, uint64_t dead
     *memory_file = answer_files[0];
     answer_files[0] = -1;
     close_files(answer_files);
-    if (message.kind != SP_MESSAGE_HELLO)
+    if (message.kind != SP_MESSAGE_HELLO) {
         error = -EBADMSG;
-    else if (message.error)
+    } else if (message.error) {
         error = message.error < 0 && message.error > -4096 ? message.error : -EBADMSG;
-    else if (*memory_file >= 0 && !is_memory_file(*memory_file))
+        take_refusal(death, message.refusal);
+    } else if (*memory_file >= 0 && !is_memory_file(*memory_file)) {
         error = -EBADMSG;
-    else
+    } else {
         error = sp_client_describe(device, &message.description);
+        if (error)
+            take_refusal(death, "its process says of it what no device can be");
+    }
     if (error && *memory_file >= 0) {
         close(*memory_file);
         *memory_file = -1;
@@ -295,9 +310,9 @@ static void set_rings(struct client_device *device, struct sp_rings *rings)
     pthread_mutex_unlock(&device->claim);
 }
 
-/* A process, ready and RUNNING. A negative errno: it is of no use; or there is none, since the
- * program could not be run (*is_missing). */
-static int start_process(struct client_device *device, bool *is_missing)
+/* A process, ready and RUNNING: 0. A negative errno: it is of no use, or there is none; `death`
+ * says more. */
+static int start_process(struct client_device *device, struct client_death *death)
 {
     uint64_t deadline_ns = sp_time_ns() + START_MILLISECONDS * UINT64_C(1000000);
     struct sp_rings *rings;
@@ -310,9 +325,10 @@ static int start_process(struct client_device *device, bool *is_missing)
     atomic_store_explicit(&sp_client_fence_line(device)->process_sleeps, 0, memory_order_relaxed);
     set_rings(device, rings);
     int error = spawn_process(device);
-    *is_missing = error != 0;
+    death->program = program.path;
+    death->is_missing = error != 0;
     if (!error)
-        error = say_hello(device, rings_file, deadline_ns, &memory_file);
+        error = say_hello(device, rings_file, deadline_ns, &memory_file, death);
     close(rings_file);
     if (error)
         return error;
@@ -398,11 +414,8 @@ static bool take_completions(struct client_device *device)
     return is_sane;
 }
 
-/* Why a life ended, where we know it ourselves. */
-enum end { END_DEATH, END_NONSENSE, END_DEAF, END_LIMIT };
-
 /* Until the process dies, or must. */
-static enum end serve(struct client_device *device)
+static enum client_end serve(struct client_device *device)
 {
     struct stopwatch watch = {0};
     for (;;) {
@@ -450,91 +463,16 @@ static void end_process(struct client_device *device)
     set_process(device, -1, -1); /* the socket's end alone ends the process, too */
 }
 
-static const char *work_name(const struct sp_work *work)
-{
-    switch (work->kind) {
-    case SP_WORK_KERNEL:
-        return "running kernel";
-    case SP_WORK_COPY:
-    case SP_WORK_COPY_RECT:
-        return "copying";
-    case SP_WORK_FILL:
-        return "filling";
-    case SP_WORK_TRANSFER:
-        return "transferring";
-    case SP_WORK_INIT_GLOBALS:
-        return "writing initial values of a program";
-    default:
-        return "binding memory";
-    }
-}
-
-/* The sentence of a death. With the claim held and all completions taken. */
-static void describe_death(struct client_device *device, enum end end, int error, char *reason)
-{
-    struct sp_rings *rings = device->rings;
-    char what[SP_FAULT_REASON_BYTES] = "ended, or was ended from outside,", at[32] = "",
-         doing[160] = "before it was ready";
-    if (error) {
-        snprintf(reason, SP_CLIENT_REASON_BYTES, "its process could not be started (%s)",
-                 error == -EPIPE ? "it ended before it was ready" : strerror(-error));
-        return;
-    }
-    unsigned number = atomic_load_explicit(&rings->fault_signal, memory_order_relaxed);
-    uint64_t address = atomic_load_explicit(&rings->fault_address, memory_order_relaxed);
-    const char *name = number < NSIG ? sigdescr_np((int)number) : NULL;
-    char said[SP_FAULT_REASON_BYTES];
-    memcpy(said, rings->fault_reason, sizeof said);
-    said[sizeof said - 1] = 0;
-    if (end == END_LIMIT)
-        snprintf(what, sizeof what, "ran for more than %" PRIu64 " s (SAMEPAGE_KERNEL_SECONDS)",
-                 sp_client_limit_ns / 1000000000);
-    else if (end == END_NONSENSE && sp_client_unit_blames(device, what, sizeof what))
-        ; /* said */
-    else if (end == END_NONSENSE)
-        snprintf(what, sizeof what, "sent what is not understood");
-    else if (end == END_DEAF)
-        snprintf(what, sizeof what, "did not read its messages");
-    else if (number)
-        snprintf(what, sizeof what, "signal %u (%s)", number, name ? name : "unknown");
-    else if (*said)
-        snprintf(what, sizeof what, "%s", said);
-    if (end == END_DEATH && number && address)
-        snprintf(at, sizeof at, " at address 0x%" PRIx64, address);
-
-    pthread_mutex_lock(&device->lock);
-    struct in_flight *table = &device->in_flight;
-    uint64_t running = atomic_load_explicit(&rings->running, memory_order_relaxed);
-    const struct sp_work *work = running >= table->first && running < table->next
-                                     ? table->works[running % SP_MAX_IN_FLIGHT]
-                                     : NULL;
-    if (!work && end == END_LIMIT && table->first < table->next)
-        work = table->works[table->first % SP_MAX_IN_FLIGHT];
-    device->device.fault.address = 0;
-    if (end == END_DEATH && number && work && work->kind == SP_WORK_KERNEL) {
-        device->device.fault.address = address;
-        snprintf(device->device.fault.kernel, SP_FAULT_NAME_BYTES, "%s", work->kernel.kernel->name);
-    }
-    if (work && work->kind == SP_WORK_KERNEL)
-        snprintf(doing, sizeof doing, "while running kernel '%.100s'", work->kernel.kernel->name);
-    else if (work)
-        snprintf(doing, sizeof doing, "while %s", work_name(work));
-    else
-        snprintf(doing, sizeof doing, "while idle");
-    pthread_mutex_unlock(&device->lock);
-    snprintf(reason, SP_CLIENT_REASON_BYTES, "%s%s %s", what, at, doing);
-}
-
 /* Takes what the process still wrote, and says how it died. After this no work of it is touched by
  * anybody else. */
-static void close_rings(struct client_device *device, enum end end, int error, char *reason)
+static void close_rings(struct client_device *device, struct client_death *death)
 {
     pthread_mutex_lock(&device->claim);
     if (device->rings && !device->is_broken)
         sp_client_take_completions(device);
     if (device->is_broken)
-        end = END_NONSENSE;
-    describe_death(device, end, error, reason);
+        death->end = END_NONSENSE;
+    sp_client_describe_death(device, death);
     pthread_mutex_lock(&device->lock);
     device->state = CLIENT_LOSING;
     /* Works are compared with it under the lock; sequentially consistent for who sets `lost`
@@ -548,30 +486,34 @@ static void close_rings(struct client_device *device, enum end end, int error, c
     sp_client_deliver(device, NULL);
 }
 
-/* What can be done about a program that could not be run, as a clause. */
-static void add_advice(int error, char *reason)
+/* With the lock held: there will be no process any more. */
+static void give_up_locked(struct client_device *device, const char *reason)
 {
-    size_t length = strlen(reason);
-    if (error == -ENOENT)
-        snprintf(reason + length, SP_CLIENT_REASON_BYTES - length,
-                 "; samepage-device must lie beside the library, or be named in "
-                 "SAMEPAGE_DEVICE_PROGRAM");
-    else if (error == -EACCES || error == -ENOEXEC)
-        snprintf(reason + length, SP_CLIENT_REASON_BYTES - length,
-                 "; %.150s must be a program that this user may run", program.path);
-}
-
-/* With the lock held: it takes no more works. */
-static void die_locked(struct client_device *device, const char *reason)
-{
-    device->state = CLIENT_DEAD;
     snprintf(device->end_reason, sizeof device->end_reason, "%s", reason);
+    atomic_store_explicit(&device->device.is_given_up, true, memory_order_release);
     pthread_cond_broadcast(&device->moved);
 }
 
+/* The same, for people and for the next program as well, who come first: a program may wait for this
+ * alone before it ends. */
+static void give_up(struct client_device *device, const struct client_death *death)
+{
+    pthread_mutex_lock(&device->lock);
+    bool was_listed = device->is_described || !device->device.info.is_gpu;
+    bool is_unsure = device->device.info.is_gpu && !device->is_answered && !death->is_missing;
+    pthread_mutex_unlock(&device->lock);
+    if (was_listed || !device->is_optional || !death->is_refused)
+        fprintf(stderr, "samepage: device %s is given up: %s.\n", device->name, death->reason);
+    if (is_unsure) /* the next program waits for what the GPU says, rather than list it */
+        sp_cuda_forget(device->ordinal);
+    pthread_mutex_lock(&device->lock);
+    give_up_locked(device, death->reason);
+    pthread_mutex_unlock(&device->lock);
+}
+
 /* Fails all works, and lets new ones wait for the next process; there is to be none where it
- * is_last, because of `reason`. */
-static void fail_works(struct client_device *device, bool is_last, const char *reason)
+ * is_last. */
+static void fail_works(struct client_device *device, bool is_last)
 {
     struct in_flight *table = &device->in_flight;
     struct sp_work *work;
@@ -589,10 +531,8 @@ static void fail_works(struct client_device *device, bool is_last, const char *r
         else
             sp_client_finish_locked(device, work, -EIO);
     device->pending = kept;
-    device->state = CLIENT_STARTING;
+    device->state = is_last ? CLIENT_DEAD : CLIENT_STARTING;
     pthread_cond_broadcast(&device->moved);
-    if (is_last)
-        die_locked(device, reason);
     pthread_mutex_unlock(&device->lock);
     sp_client_deliver(device, NULL);
 }
@@ -602,10 +542,12 @@ struct deaths {
     uint64_t times[MAX_DEATHS];
     unsigned count;
     uint64_t finished_works; /* at the last of them */
+    unsigned starts;         /* that went wrong one after another, however long each took */
 };
 
 /* Whether this death was one too many. */
-static bool note_death(struct client_device *device, struct deaths *deaths)
+static bool note_death(struct client_device *device, struct deaths *deaths,
+                       const struct client_death *death)
 {
     uint64_t now = sp_time_ns();
     pthread_mutex_lock(&device->lock);
@@ -618,13 +560,17 @@ static bool note_death(struct client_device *device, struct deaths *deaths)
     deaths->times[0] = now;
     if (deaths->count < MAX_DEATHS)
         deaths->count++;
-    return deaths->count == MAX_DEATHS && now - deaths->times[MAX_DEATHS - 1] < DEATHS_NS;
+    deaths->starts = death->error ? deaths->starts + 1 : 0;
+    return (deaths->count == MAX_DEATHS && now - deaths->times[MAX_DEATHS - 1] < DEATHS_NS) ||
+           deaths->starts == MAX_DEATHS;
 }
 
-/* A start that will not go better the next time. */
-static bool is_hopeless(int error)
+/* A start that will not go better the next time: the program cannot be run, or it ran and said that
+ * the device cannot be used. */
+static bool is_hopeless(const struct client_death *death)
 {
-    return error == -ENOENT || error == -EACCES || error == -ENOEXEC || error == -ENODEV;
+    return death->is_refused || death->error == -ENOENT || death->error == -EACCES ||
+           death->error == -ENOEXEC;
 }
 
 static void *live(void *argument)
@@ -632,30 +578,22 @@ static void *live(void *argument)
     struct client_device *device = argument;
     struct deaths deaths = {0};
     for (bool is_last = false; !is_last;) {
-        char reason[SP_CLIENT_REASON_BYTES];
-        bool is_missing = false;
-        int error = start_process(device, &is_missing);
-        enum end end = error ? END_DEATH : serve(device);
+        struct client_death death = {.end = END_DEATH};
+        death.error = start_process(device, &death);
+        if (!death.error)
+            death.end = serve(device);
         end_process(device);
         sp_client_leave_peers(device);
         sp_client_unit_close(device);
-        close_rings(device, end, error, reason);
-        is_last = note_death(device, &deaths) || is_hopeless(error);
-        if (is_last) {
-            pthread_mutex_lock(&device->lock);
-            device->is_given_up = true;
-            pthread_cond_broadcast(&device->moved);
-            pthread_mutex_unlock(&device->lock);
-        }
+        close_rings(device, &death);
+        is_last = note_death(device, &deaths, &death) || is_hopeless(&death);
+        if (is_last)
+            give_up(device, &death);
 
         void (*lost)(struct sp_device *, const char *) = device->device.lost;
         if (lost)
-            lost(&device->device, reason);
-        if (is_last && is_missing)
-            add_advice(error, reason);
-        if (is_last && !(device->is_optional && error == -ENODEV))
-            fprintf(stderr, "samepage: device %s is given up: %s.\n", device->name, reason);
-        fail_works(device, is_last, reason);
+            lost(&device->device, death.reason);
+        fail_works(device, is_last);
     }
     return NULL;
 }
@@ -680,7 +618,8 @@ static void after_fork_in_child(void)
         pthread_mutex_init(&device->claim, NULL);
         pthread_mutex_init(&device->socket_lock, NULL);
         pthread_cond_init(&device->moved, NULL);
-        die_locked(device, "its process is that of another application, which has forked");
+        device->state = CLIENT_DEAD;
+        give_up_locked(device, "its process is that of another application, which has forked");
         device->rings = NULL; /* not mapped here */
         device->pending = device->done = (struct work_list){0};
         device->in_flight.first = device->in_flight.next;
@@ -750,7 +689,8 @@ void sp_client_start(struct client_device *device)
         return;
     fprintf(stderr, "samepage: device %s is not available (%s).\n", device->name, strerror(-error));
     pthread_mutex_lock(&device->lock);
-    die_locked(device, strerror(-error));
+    device->state = CLIENT_DEAD;
+    give_up_locked(device, strerror(-error));
     pthread_mutex_unlock(&device->lock);
 }
 
@@ -761,12 +701,12 @@ const char *sp_client_await_ready(struct sp_device *given)
     clock_gettime(CLOCK_REALTIME, &limit);
     limit.tv_sec += START_MILLISECONDS / 1000;
     pthread_mutex_lock(&device->lock);
-    while (device->state != CLIENT_RUNNING && device->state != CLIENT_DEAD &&
+    while (device->state != CLIENT_RUNNING && !device->device.is_given_up &&
            pthread_cond_timedwait(&device->moved, &device->lock, &limit) == 0)
         ;
-    enum client_state state = device->state;
+    bool is_running = device->state == CLIENT_RUNNING, is_given_up = device->device.is_given_up;
     pthread_mutex_unlock(&device->lock);
-    if (state == CLIENT_RUNNING)
-        return NULL;
-    return state == CLIENT_DEAD ? device->end_reason : "its process takes too long to start";
+    if (is_given_up)
+        return device->end_reason;
+    return is_running ? NULL : "its process takes too long to start";
 }

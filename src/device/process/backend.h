@@ -51,13 +51,14 @@ struct sp_backend {
     const char *name;
 
     /* Reserves the window's addresses, called before all else where a library of the backend's must
-     * be the one to do it: -EADDRNOTAVAIL where others lie there, or another negative errno. NULL:
-     * main.c reserves them. */
+     * be the one to do it: -EADDRNOTAVAIL where others lie there, or another negative errno, from
+     * sp_process_refuse. NULL: main.c reserves them. */
     int (*reserve)(uintptr_t start, size_t bytes);
 
     /* Makes the device ready. *memory_file: the device's memory for its peers, byte n for byte n of
      * the window; -1 where peers cannot reach it so. *description: what the device is, where the
-     * application cannot know. 0 or a negative errno: then the process ends. */
+     * application cannot know. 0 or a negative errno, from sp_process_refuse where there is more to
+     * say than its name: then the process ends. */
     int (*start)(const struct sp_backend_setup *setup, int *memory_file,
                  struct sp_device_description *description);
 
@@ -105,6 +106,11 @@ struct sp_backend {
 
 extern const struct sp_backend sp_virtual_backend;
 extern const struct sp_backend sp_cuda_backend;
+
+/* What reserve or start return where the device cannot be used: `error`. What was wrong, with which
+ * value, and what is needed or can be done, is kept for people: a clause that follows "it cannot be
+ * used: ". The first counts. */
+__attribute__((format(printf, 2, 3))) int sp_process_refuse(int error, const char *format, ...);
 
 /* What a backend tells, on the loop thread. `is_quick`: the end follows within microseconds, so
  * that the application need not be woken twice. */

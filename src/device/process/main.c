@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,7 @@ static struct {
     const struct sp_backend *backend;
     struct sp_backend_setup setup;
     struct loaded *loaded[SP_MAX_CODE_SLOTS];
+    char refusal[SP_REFUSAL_BYTES];
 } process;
 
 static int find_backend(const char *name)
@@ -58,6 +60,16 @@ static int find_backend(const char *name)
 
 /* --- Start ---------------------------------------------------------------------------------------
  */
+
+int sp_process_refuse(int error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (!*process.refusal)
+        vsnprintf(process.refusal, sizeof process.refusal, format, arguments);
+    va_end(arguments);
+    return error;
+}
 
 static int reserve(uintptr_t start, size_t bytes)
 {
@@ -87,7 +99,10 @@ static int reserve_window(char **argv)
     if (persona >= 0 && !(persona & ADDR_NO_RANDOMIZE) &&
         personality((unsigned long)persona | ADDR_NO_RANDOMIZE) >= 0)
         execv("/proc/self/exe", argv);
-    return -EADDRNOTAVAIL;
+    return sp_process_refuse(-EADDRNOTAVAIL,
+                             "something else lies at addresses of the window, 0x%" PRIxPTR
+                             " to 0x%" PRIxPTR ", in its process",
+                             start, start + setup->window_bytes);
 }
 
 /* A core would hold all mapped memory of the window; what matters is reported without one. */
@@ -125,6 +140,9 @@ static int map_files(const int files[SP_HELLO_FILES], struct sp_rings **rings, u
         mmap(NULL, sizeof **rings, PROT_READ | PROT_WRITE, MAP_SHARED, files[SP_HELLO_RINGS], 0);
     if (*rings == MAP_FAILED)
         return -errno;
+    /* From here on what ends the process is known, by the first thread as well. */
+    sp_fault_report_to(*rings, process.backend->reveal);
+    sp_fault_prepare_thread();
     setup->unit = (*rings)->unit;
     setup->host_file = files[SP_HELLO_WINDOW];
     setup->host = mmap(NULL, setup->window_bytes, PROT_READ | PROT_WRITE,
@@ -141,8 +159,6 @@ static int start_threads(int socket, const int files[SP_HELLO_FILES], struct sp_
     int error = sp_fault_watch(socket, files[SP_HELLO_APPLICATION]);
     if (error)
         return error;
-    sp_fault_report_to(rings, process.backend->reveal);
-    sp_fault_prepare_thread();
     sp_loop_init(process.backend, rings, files[SP_HELLO_COMPLETIONS], spin_us);
     sp_peers_init(process.backend, socket);
     sp_prints_init(rings);
@@ -156,7 +172,7 @@ static int choose_buffers(const char *memory)
     else if (!strncmp(memory, "drm=", 4))
         return sp_drm_choose(memory + 4, &process.setup.buffers);
     else if (*memory)
-        return -ENODEV;
+        return sp_process_refuse(-ENODEV, "there is no memory of the kind '%s'", memory);
     return 0;
 }
 
@@ -185,7 +201,10 @@ static int say_hello(int socket, int window_error)
         error = process.backend->start(&process.setup, &memory_file, &reply.description);
     if (!error)
         error = start_threads(socket, files, rings, message.spin_us);
+    if (error)
+        sp_process_refuse(error, "its process could not be set up (%s)", strerror(-error));
     reply.error = error;
+    memcpy(reply.refusal, process.refusal, sizeof reply.refusal);
     int sent = sp_message_send(socket, true, &reply, &memory_file, 1);
     return error ? error : sent;
 }

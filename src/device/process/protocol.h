@@ -20,15 +20,15 @@
 #include "device/selection.h"
 
 #define SP_DEVICE_MAGIC 0x56445053u /* "SPDV" */
-#define SP_DEVICE_VERSION 7u
+#define SP_DEVICE_VERSION 8u
 
 /* --- Messages ------------------------------------------------------------------------------------
  */
 
 enum sp_message_kind {
     /* The first, each way. To the process: slot (its index), memory_bytes, threads, ordinal,
-     * spin_us, atomic_; files SP_HELLO_. Back: error, description, and the device's memory file
-     * where there is one. */
+     * spin_us, atomic_; files SP_HELLO_. Back: error, with the reason, or description, and the
+     * device's memory file where there is one. */
     SP_MESSAGE_HELLO = 1,
     /* To the process: another device has a process: slot (its index), generation; its memory file,
      * if it has one for all of its memory; else unexports, which it had so far. */
@@ -78,6 +78,9 @@ struct sp_device_description {
     uint32_t has_failed_atomics; /* 0 or 1: the atomic unit was tried, and cannot be relied on */
 };
 
+/* Why a device cannot be used, with the zero behind it. */
+#define SP_REFUSAL_BYTES 256u
+
 struct sp_device_message {
     uint32_t magic, version;
     uint32_t kind; /* enum sp_message_kind */
@@ -98,6 +101,8 @@ struct sp_device_message {
     struct sp_device_description description; /* zero but in a HELLO to the application */
     char memory[SP_MEMORY_NAME_BYTES]; /* where the memory comes from (selection.h); zero-terminated
                                         */
+    char refusal[SP_REFUSAL_BYTES];    /* HELLO to the application, of an error: why, for people: a
+                                          clause that follows "it cannot be used: " */
 };
 
 /* The files of a HELLO to the process, in this order. */

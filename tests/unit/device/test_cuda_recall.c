@@ -199,6 +199,17 @@ static int told_of_the_other_gpu(void)
     return works();
 }
 
+/* It was there the last time, so it is listed; and it cannot be used. */
+static int cannot_be_used(void)
+{
+    struct sp_device *device = devices[0];
+    const char *why = device->ops->await_ready(device);
+    CHECK(why && strstr(why, "CUDA does not start: a fake error (CUDA error 803)"));
+    CHECK(device->is_given_up);
+    CHECK(bind(device, host_pages(8, 1), GRANULE, false) == -EIO);
+    return 0;
+}
+
 static const struct program {
     const char *name;
     int (*run)(void);
@@ -215,6 +226,7 @@ static const struct program {
     {"told of no atomics", told_of_no_atomics},
     {"another GPU", another_gpu},
     {"told of the other GPU", told_of_the_other_gpu},
+    {"cannot be used", cannot_be_used},
 };
 
 /* --- Tests ---------------------------------------------------------------------------------------
@@ -342,6 +354,18 @@ static void it_is_another_gpu(void **state)
     unsetenv("FAKE_CUDA_UUID");
 }
 
+/* As where the library was updated, and the kernel's module was not; then the machine starts again.
+ */
+static void it_cannot_be_used_any_more(void **state)
+{
+    (void)state;
+    run("works", "one", NULL);
+    run("cannot be used", "one", "FAKE_CUDA_FAILS=cuInit=803");
+    run("none", "one", "FAKE_CUDA_FAILS=cuInit=803");
+    run("works", "one", NULL);
+    run("works early", "one", NULL);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -360,8 +384,19 @@ static int tear_down(void **state)
     return system(command);
 }
 
+static int find_none(void)
+{
+    struct sp_device **found;
+    unsigned count;
+    setenv("SAMEPAGE_DEVICES", "cuda", 1);
+    CHECK(!sp_window_init() && sp_client_driver.probe(&found, &count) == -ENODEV);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 2 && !strcmp(argv[1], "none"))
+        return find_none();
     for (size_t i = 0; argc == 2 && i < sizeof programs / sizeof programs[0]; i++)
         if (!strcmp(programs[i].name, argv[1])) {
             set_up_devices("cuda");
@@ -373,6 +408,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(memory_grows_and_shrinks, forget),
         cmocka_unit_test_setup(a_self_test_fails_once, forget),
         cmocka_unit_test_setup(it_is_another_gpu, forget),
+        cmocka_unit_test_setup(it_cannot_be_used_any_more, forget),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -12,6 +12,36 @@
 
 struct sp_cuda_device sp_cuda_device;
 
+/* What usually helps, by what the driver API's documentation says of the errors. */
+static const struct {
+    CUresult error;
+    const char *advice;
+} advices[] = {
+    {CUDA_ERROR_OUT_OF_MEMORY, "other programs may use all of its memory"},
+    {CUDA_ERROR_DEVICE_UNAVAILABLE, "another program may have it to itself: nvidia-smi shows the "
+                                    "compute mode"},
+    {CUDA_ERROR_NO_DEVICE, "CUDA_VISIBLE_DEVICES, or the limits of a container or a job, may hide "
+                           "it"},
+    {CUDA_ERROR_SYSTEM_NOT_READY, "NVIDIA's fabric manager may have to be started"},
+    {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "after an update of the driver its kernel module must be "
+                                        "loaded again, or the machine restarted"},
+    {CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, "the library is one for forward compatibility, "
+                                                "which this GPU has not"},
+    {CUDA_ERROR_UNKNOWN, "nvidia-smi and the kernel's log may say more"},
+};
+
+int sp_cuda_refuse(int error, const char *what, CUresult result)
+{
+    char text[SP_FAULT_REASON_BYTES];
+    const char *advice = NULL;
+    for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)
+        if (advices[i].error == result)
+            advice = advices[i].advice;
+    return sp_process_refuse(error, "%s: %s%s%s", what,
+                             sp_cuda_error_text(result, text, sizeof text), advice ? "; " : "",
+                             advice ? advice : "");
+}
+
 static int reserve(uintptr_t start, size_t bytes)
 {
     CUdeviceptr at = 0;
@@ -22,7 +52,7 @@ static int reserve(uintptr_t start, size_t bytes)
     setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
     CUresult result = sp_cuda.Init(0);
     if (result)
-        return -ENODEV;
+        return sp_cuda_refuse(-ENODEV, "CUDA does not start", result);
     result = sp_cuda.MemAddressReserve(&at, bytes, SP_GRANULE_BYTES, start, 0);
     if (!result && at == start)
         return 0;
@@ -35,17 +65,43 @@ static int open_device(void)
 {
     struct sp_cuda_device *device = &sp_cuda_device;
     device->ordinal = (int)device->setup.ordinal;
-    if (sp_cuda.DeviceGetCount(&device->num_devices) || device->ordinal >= device->num_devices ||
-        sp_cuda.DeviceGet(&device->device, device->ordinal))
-        return -ENODEV;
+    CUresult result = sp_cuda.DeviceGetCount(&device->num_devices);
+    if (!result && device->ordinal >= device->num_devices)
+        return sp_process_refuse(
+            -ENODEV,
+            "CUDA shows %d GPU%s here, and this is number %d, counted from 0; "
+            "CUDA_VISIBLE_DEVICES, or the limits of a container or a job, hide "
+            "it",
+            device->num_devices, device->num_devices == 1 ? "" : "s", device->ordinal);
+    if (!result)
+        result = sp_cuda.DeviceGet(&device->device, device->ordinal);
+    if (result)
+        return sp_cuda_refuse(-ENODEV, "CUDA does not find it", result);
     /* What takes long is waited for by stream.c, asleep; where the driver waits by itself (for a
      * copy of unregistered pages) it is for microseconds: with sleep it took 30, without 8. */
-    CUresult result = sp_cuda.DevicePrimaryCtxSetFlags(device->device, CU_CTX_SCHED_SPIN);
+    result = sp_cuda.DevicePrimaryCtxSetFlags(device->device, CU_CTX_SCHED_SPIN);
     if (!result)
         result = sp_cuda.DevicePrimaryCtxRetain(&device->context, device->device);
     if (!result)
         result = sp_cuda.CtxSetCurrent(device->context);
-    return sp_cuda_check(result);
+    return result ? sp_cuda_refuse(-EIO, "CUDA cannot use it", result) : 0;
+}
+
+/* Streams, memory and kernels of the backend's own. */
+static int set_up(struct sp_device_description *description)
+{
+    int error = sp_cuda_stream_init();
+    if (!error)
+        error = sp_cuda_memory_init();
+    if (!error)
+        error = sp_cuda_copy_init();
+    if (!error)
+        error = sp_cuda_print_init();
+    if (!error)
+        error = sp_cuda_unit_init(description);
+    if (error && sp_cuda_last_failure)
+        sp_cuda_refuse(error, "CUDA cannot set it up", sp_cuda_last_failure);
+    return error;
 }
 
 static int start(const struct sp_backend_setup *setup, int *memory_file,
@@ -58,17 +114,7 @@ static int start(const struct sp_backend_setup *setup, int *memory_file,
         error = sp_cuda_describe(description);
     if (!error && !setup->memory_bytes)
         sp_cuda_device.setup.memory_bytes = description->global_memory_bytes;
-    if (!error)
-        error = sp_cuda_stream_init();
-    if (!error)
-        error = sp_cuda_memory_init();
-    if (!error)
-        error = sp_cuda_copy_init();
-    if (!error)
-        error = sp_cuda_print_init();
-    if (!error)
-        error = sp_cuda_unit_init(description);
-    return error;
+    return error ? error : set_up(description);
 }
 
 static int run_command(const struct sp_command *command, void *code)

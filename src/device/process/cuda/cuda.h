@@ -37,9 +37,16 @@ extern struct sp_cuda_device sp_cuda_device;
  * return where the device can do nothing more. */
 int sp_cuda_check(CUresult result);
 
+/* The last one that sp_cuda_check saw in this thread; CUDA_SUCCESS: none. */
+extern _Thread_local CUresult sp_cuda_last_failure;
+
+/* What a start returns where CUDA failed at something: `error`, refused (backend.h) in CUDA's words
+ * and with what can be done about it. `what`: "CUDA does not start". */
+int sp_cuda_refuse(int error, const char *what, CUresult result);
+
 /* describe.c */
 
-/* 0 or a negative errno: -ENOTSUP for a GPU that lacks what the backend needs. */
+/* 0 or a negative errno, refused: -ENOTSUP for a GPU that lacks what the backend needs. */
 int sp_cuda_describe(struct sp_device_description *description);
 
 /* stream.c */

@@ -34,6 +34,7 @@ enum {
     CUDA_SUCCESS = 0,
     CUDA_ERROR_INVALID_VALUE = 1,
     CUDA_ERROR_OUT_OF_MEMORY = 2,
+    CUDA_ERROR_DEVICE_UNAVAILABLE = 46,
     CUDA_ERROR_NO_DEVICE = 100,
     CUDA_ERROR_INVALID_DEVICE = 101,
     CUDA_ERROR_INVALID_IMAGE = 200,
@@ -43,6 +44,10 @@ enum {
     CUDA_ERROR_NOT_READY = 600,
     CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
     CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
+    CUDA_ERROR_SYSTEM_NOT_READY = 802,
+    CUDA_ERROR_SYSTEM_DRIVER_MISMATCH = 803,
+    CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE = 804,
+    CUDA_ERROR_UNKNOWN = 999,
 };
 
 /* CUdevice_attribute */
@@ -253,8 +258,8 @@ struct sp_cuda {
 extern struct sp_cuda sp_cuda;
 
 /* Opens the library (SP_CUDA_LIBRARY, or the path in SAMEPAGE_CUDA_LIBRARY, which tests use) and
- * finds the entry points. 0; -ENODEV where there is no such library; -ENOSYS where it is too old.
- */
+ * finds the entry points. 0; -ENODEV where there is no such library; -ENOSYS where it is too old;
+ * refused (backend.h). */
 int sp_cuda_load(void);
 
 /* "an illegal memory access was encountered (CUDA error 700)", in `text`, which it returns. */

@@ -1,5 +1,7 @@
 /* What the GPU is, as clGetDeviceInfo and clinfo will say it. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,12 +22,24 @@
  */
 #define MIN_CAPABILITY 7
 
+/* The first failure of a question. */
+static struct {
+    CUresult result;
+    int attribute;
+} failure;
+
+/* 0 where the driver does not know it, being older. */
 static int attribute(int which)
 {
     int value = 0;
-    if (sp_cuda.DeviceGetAttribute(&value, which, sp_cuda_device.device))
-        value = 0;
-    return value;
+    CUresult result = sp_cuda.DeviceGetAttribute(&value, which, sp_cuda_device.device);
+    if (!result)
+        return value;
+    if (result != CUDA_ERROR_INVALID_VALUE && !failure.result) {
+        failure.result = result;
+        failure.attribute = which;
+    }
+    return 0;
 }
 
 static void describe_place(struct sp_device_description *description)
@@ -56,28 +70,66 @@ static uint32_t peers(void)
     return mask;
 }
 
+static int refuse_failure(void)
+{
+    char what[48];
+    snprintf(what, sizeof what, "CUDA does not tell its attribute %d", failure.attribute);
+    return sp_cuda_refuse(-EIO, what, failure.result);
+}
+
+/* Whether the GPU has what the backend needs: 0 or a negative errno. */
+static int check(int major, int minor)
+{
+    static const struct {
+        int attribute;
+        const char *words;
+    } needed[] = {
+        {CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+         "it has no virtual memory management (cuMemMap), as some virtual GPUs have none"},
+        {CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
+         "its memory cannot be exported as files"},
+        {CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS,
+         "its streams cannot write words of 64 bits (cuStreamWriteValue64)"},
+    };
+    if (failure.result)
+        return refuse_failure();
+    if (major < MIN_CAPABILITY)
+        return sp_process_refuse(-ENOTSUP,
+                                 "its compute capability is %d.%d, and %d.0 or newer is needed",
+                                 major, minor, MIN_CAPABILITY);
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        bool is_there = attribute(needed[i].attribute) != 0;
+        if (failure.result)
+            return refuse_failure();
+        if (!is_there)
+            return sp_process_refuse(-ENOTSUP, "%s, which is needed", needed[i].words);
+    }
+    return 0;
+}
+
 int sp_cuda_describe(struct sp_device_description *description)
 {
     int major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
     int minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     int version = 0;
     size_t memory_bytes = 0;
-    if (major < MIN_CAPABILITY ||
-        !attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) ||
-        !attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) ||
-        !attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS))
-        return -ENOTSUP;
-    int error = sp_cuda_check(sp_cuda.DeviceTotalMem(&memory_bytes, sp_cuda_device.device));
-    if (!error)
-        error = sp_cuda_check(sp_cuda.DeviceGetName(description->name, sizeof description->name,
-                                                    sp_cuda_device.device));
-    if (!error)
-        error = sp_cuda_check(sp_cuda.DriverGetVersion(&version));
+    int error = check(major, minor);
     if (error)
         return error;
+    CUresult result = sp_cuda.DeviceTotalMem(&memory_bytes, sp_cuda_device.device);
+    if (!result)
+        result = sp_cuda.DeviceGetName(description->name, sizeof description->name,
+                                       sp_cuda_device.device);
+    if (!result)
+        result = sp_cuda.DriverGetVersion(&version);
+    if (result)
+        return sp_cuda_refuse(-EIO, "CUDA does not tell what it is", result);
     uint64_t reserved = RESERVED_BYTES + memory_bytes / RESERVED_SHARE;
     if (memory_bytes < 2 * reserved)
-        return -ENOTSUP;
+        return sp_process_refuse(-ENOTSUP,
+                                 "it has %zu MiB of memory, of which %" PRIu64
+                                 " MiB are for the driver; at least twice that is needed",
+                                 memory_bytes >> 20, reserved >> 20);
     sp_cuda_device.max_local_bytes =
         (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     snprintf(description->vendor, sizeof description->vendor, "NVIDIA Corporation");
@@ -108,5 +160,5 @@ int sp_cuda_describe(struct sp_device_description *description)
         description->svm_levels |= SP_SVM_FINE;
     describe_place(description);
     description->peers = peers();
-    return 0;
+    return failure.result ? refuse_failure() : 0;
 }

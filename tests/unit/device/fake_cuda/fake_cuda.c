@@ -11,13 +11,14 @@
  * change, and a copy to the device for its first word to be another than FAKE_WAITS.
  *
  * What it is can be chosen in the environment of the device's process:
- *   FAKE_CUDA_INIT               what cuInit returns
  *   FAKE_CUDA_INIT_MILLISECONDS  how long it takes
  *   FAKE_CUDA_COUNT              GPUs
  *   FAKE_CUDA_MEMORY             bytes of each
  *   FAKE_CUDA_UUID               number of the first GPU's
  *   FAKE_CUDA_ATTRIBUTES         "75=6,1.76=1": attributes of all GPUs, and of GPU 1
  *   FAKE_CUDA_WITHOUT_PEERS      no GPU reaches another
+ *   FAKE_CUDA_FAILS              "cuLaunchKernel=999": what a call returns (those with may_fail)
+ *   FAKE_CUDA_CRASHES            the call of that name crashes (likewise)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -156,6 +157,17 @@ static uint64_t chosen(const char *name, uint64_t usual)
     return text && *text ? strtoull(text, NULL, 0) : usual;
 }
 
+/* What is chosen that the call returns; CUDA_SUCCESS: nothing. */
+static CUresult may_fail(const char *call)
+{
+    const char *text = getenv("FAKE_CUDA_FAILS"), *crashes = getenv("FAKE_CUDA_CRASHES");
+    if (crashes && !strcmp(crashes, call))
+        abort();
+    size_t length = strlen(call);
+    return text && !strncmp(text, call, length) && text[length] == '=' ? atoi(text + length + 1)
+                                                                       : CUDA_SUCCESS;
+}
+
 static bool chosen_attribute(CUdevice device, int attribute, int *value)
 {
     const char *text = getenv("FAKE_CUDA_ATTRIBUTES");
@@ -182,7 +194,8 @@ static size_t memory_bytes(void)
 ENTRY(cuInit, unsigned flags)
 {
     usleep((useconds_t)chosen("FAKE_CUDA_INIT_MILLISECONDS", 0) * 1000);
-    return flags ? CUDA_ERROR_INVALID_VALUE : (CUresult)chosen("FAKE_CUDA_INIT", CUDA_SUCCESS);
+    CUresult failure = may_fail("cuInit");
+    return flags ? CUDA_ERROR_INVALID_VALUE : failure;
 }
 
 ENTRY(cuDriverGetVersion, int *version)
@@ -236,8 +249,9 @@ ENTRY(cuDeviceTotalMem_v2, size_t *bytes, CUdevice device)
 
 ENTRY(cuDeviceGetAttribute, int *value, int attribute, CUdevice device)
 {
-    if (chosen_attribute(device, attribute, value))
-        return CUDA_SUCCESS;
+    CUresult failure = may_fail("cuDeviceGetAttribute");
+    if (failure || chosen_attribute(device, attribute, value))
+        return failure;
     switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
     case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
@@ -292,7 +306,7 @@ ENTRY(cuDevicePrimaryCtxRetain, CUcontext *context, CUdevice device)
 {
     static struct CUctx_st contexts[2];
     *context = &contexts[device];
-    return CUDA_SUCCESS;
+    return may_fail("cuDevicePrimaryCtxRetain");
 }
 
 static _Thread_local CUcontext current;
@@ -469,6 +483,9 @@ ENTRY(cuMemHostGetDevicePointer_v2, CUdeviceptr *at, void *start, unsigned flags
 
 ENTRY(cuMemHostAlloc, void **start, size_t bytes, unsigned flags)
 {
+    CUresult failure = may_fail("cuMemHostAlloc");
+    if (failure)
+        return failure;
     *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (*start == MAP_FAILED || !flags)
         return CUDA_ERROR_OUT_OF_MEMORY;
