@@ -109,8 +109,21 @@ static void print_pool(cl_platform_id platform, const struct sp_device *device)
 static void print_usability(struct sp_device *device)
 {
     const char *why = device->ops->await_ready ? device->ops->await_ready(device) : NULL;
+    const char *notice = device->ops->notice ? device->ops->notice(device) : NULL;
     if (why)
         printf("   usable         no: %s.\n", why);
+    if (notice)
+        printf("   notice         it %s.\n", notice);
+}
+
+/* GPUs that are not among the devices; how many. */
+static unsigned print_missing(void)
+{
+    unsigned count = 0;
+    for (struct sp_device *device; (device = sp_client_driver.missing(count)); count++)
+        printf("%s%s cannot be used: %s.\n", count ? "" : "\n", device->info.name,
+               device->ops->await_ready(device));
+    return count;
 }
 
 int tool_devices(int argc, char **argv)
@@ -147,8 +160,8 @@ int tool_devices(int argc, char **argv)
         if (info->has_failed_atomics)
             puts("   atomics        not of all devices: the self-test of the atomic unit failed");
     }
-    if (!num_gpus && (sp_selection()->has_all_cuda || sp_selection()->num_cuda))
-        puts("\nThere is no NVIDIA GPU, or none that can be used.");
+    if (!print_missing() && !num_gpus && (sp_selection()->has_all_cuda || sp_selection()->num_cuda))
+        puts("\nThere is no NVIDIA GPU.");
     printf("\nwindow          0x%" PRIxPTR " to 0x%" PRIxPTR " (%s)\n", start, start + bytes,
            size_text(bytes, text, sizeof text));
     printf("host watching   %s\n", sp_hostwatch_name(sp_hostwatch_init()));

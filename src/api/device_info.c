@@ -304,7 +304,6 @@ static cl_int reply_constant(const struct sp_query *query, cl_device_info param)
         return reply_uint(query, CL_FALSE);
     case CL_DEVICE_ENDIAN_LITTLE:
         return reply_uint(query, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
-    case CL_DEVICE_AVAILABLE:
     case CL_DEVICE_COMPILER_AVAILABLE:
     case CL_DEVICE_LINKER_AVAILABLE:
     case CL_DEVICE_PREFERRED_INTEROP_USER_SYNC:
@@ -465,6 +464,8 @@ cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info param_nam
         return reply_uint(&query, device->parent ? sp_object_handles(&device->object) : 1);
     case CL_DEVICE_UUID_KHR:
         return reply_device_uuid(&query, device);
+    case CL_DEVICE_AVAILABLE:
+        return reply_uint(&query, !device->device->root->is_given_up);
     case CL_DEVICE_ERROR_CORRECTION_SUPPORT:
         return reply_uint(&query, info->corrects_errors);
     case CL_DEVICE_PCI_BUS_INFO_KHR:

@@ -345,6 +345,10 @@ struct sp_driver {
     const char *name;
     /* *devices: a static array of *count pointers. -ENODEV where there is none. */
     int (*probe)(struct sp_device ***devices, unsigned *count);
+    /* After probe: devices that there should be, but that cannot be used, and so are not among
+     * those: the one of that index, whose ops->await_ready says why; NULL: there are no more. NULL:
+     * there are none. */
+    struct sp_device *(*missing)(unsigned index);
 };
 
 extern const struct sp_driver sp_cpu_driver;

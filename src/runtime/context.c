@@ -46,6 +46,7 @@ static void add_agent(struct sp_device *device)
 {
     sp_coherence_add_agent(device);
     sp_check_add_agent(device);
+    device->noticed = sp_loss_report_notice;
 }
 
 /* Adds devices of one driver to the platform. */
@@ -209,6 +210,8 @@ cl_int sp_context_create(cl_uint num_devices, const cl_device_id *devices,
     }
     if (created->is_shared)
         sp_listeners_add(created);
+    if (created->is_distributed)
+        sp_loss_report_greet(created);
     *context = created;
     return CL_SUCCESS;
 

@@ -20,7 +20,7 @@
 /* Ranges that are told one by one for each death and context; of the rest only the sum is told. */
 #define MAX_RANGES_TOLD 16u
 
-#define MESSAGE_BYTES 320u
+#define MESSAGE_BYTES 768u
 
 /* To be said once all of a death is noted: who hears of it may use the device at once. In order. */
 static struct {
@@ -107,10 +107,11 @@ static void note_death(cl_context context, void *data)
     message->arena = context->arena;
     message->ranges = 0;
     message->more_ranges = message->more_bytes = 0;
+    const char *next = death->device->is_given_up ? "It is given up: new ones fail as well."
+                                                  : "New ones are accepted.";
     snprintf(message->text, sizeof message->text,
-             "%s was lost: %s. Its commands that had not ended fail with CL_OUT_OF_RESOURCES; "
-             "new ones are accepted.",
-             death->device->info.name, death->reason);
+             "%s was lost: %s. Its commands that had not ended fail with CL_OUT_OF_RESOURCES. %s",
+             death->device->info.name, death->reason, next);
 }
 
 static void note_begin(struct sp_device *device, const char *reason)
@@ -156,6 +157,75 @@ static void note_end(struct sp_device *device)
     }
     post_noted(device);
     pthread_mutex_unlock(&noted.lock);
+}
+
+/* --- What else there is to be said ---------------------------------------------------------------
+ */
+
+static void post(cl_context context, const struct sp_device *device, const char *text)
+{
+    struct message *message = malloc(sizeof *message);
+    if (!message)
+        return; /* nothing was lost by it */
+    message->job.run = deliver;
+    message->listener = context->listener;
+    snprintf(message->text, sizeof message->text, "%.64s %.*s.", device->info.name,
+             (int)MESSAGE_BYTES - 128, text);
+    sp_callback_post(&message->job);
+}
+
+static bool has(cl_context context, const struct sp_device *device)
+{
+    for (cl_uint i = 0; i < context->num_devices; i++)
+        if (context->devices[i]->device == device)
+            return true;
+    return false;
+}
+
+struct notice {
+    const struct sp_device *device;
+    const char *text;
+};
+
+static void post_notice(cl_context context, void *data)
+{
+    const struct notice *notice = data;
+    if (has(context, notice->device))
+        post(context, notice->device, notice->text);
+}
+
+static const char *notice_of(struct sp_device *device)
+{
+    return device->ops->notice ? device->ops->notice(device) : NULL;
+}
+
+void sp_loss_report_notice(struct sp_device *device)
+{
+    struct notice notice = {device, notice_of(device)};
+    if (notice.text)
+        sp_listeners_each(post_notice, &notice);
+}
+
+static void greet_of_end(cl_context context, struct sp_device *device)
+{
+    char text[MESSAGE_BYTES - 128];
+    snprintf(text, sizeof text, "cannot be used: %s. Its commands fail with CL_OUT_OF_RESOURCES",
+             device->ops->await_ready(device));
+    post(context, device, text);
+}
+
+void sp_loss_report_greet(cl_context context)
+{
+    for (cl_uint i = 0; i < context->num_devices; i++) {
+        struct sp_device *device = context->devices[i]->device;
+        if (!device->info.own_memory)
+            continue;
+        const char *text = notice_of(device);
+        if (text)
+            post(context, device, text);
+        if (device->is_given_up && device->ops->await_ready)
+            greet_of_end(context, device);
+    }
 }
 
 const struct sp_loss_reports sp_loss_report = {note_begin, note_range, note_end};

@@ -5,6 +5,7 @@ set(SP_API_TESTS_DEVICES
   device_death_idle
   device_paths
   device_prints
+  device_refused
   device_streams
   devices_ahead
   devices_globals

@@ -87,6 +87,14 @@ int main(void)
     ask("cpu,cuda:0,virtual,mem=64M", path);
     expect(2, why);
     CHECK(times("   driver         cuda, ") == 1);
+
+    /* A GPU that nothing is known of is no device; it is said why. */
+    setenv("SAMEPAGE_CACHE", "0", 1);
+    setenv("FAKE_CUDA_ATTRIBUTES", "75=6,76=1", 1);
+    ask("cpu,cuda:0", NULL);
+    CHECK(times("   driver ") == 1);
+    CHECK(times("\nNVIDIA GPU 0 cannot be used: its compute capability is 6.1, and 7.0 or newer is "
+                "needed.\n") == 1);
     unlink(path);
     return check_result();
 }

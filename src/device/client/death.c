@@ -103,7 +103,7 @@ static bool has_left_word(const struct sp_rings *rings)
 void sp_client_describe_death(struct client_device *device, struct client_death *death)
 {
     if (death->is_refused)
-        snprintf(death->reason, sizeof death->reason, "it cannot be used: %s", death->refusal);
+        snprintf(death->reason, sizeof death->reason, "%s", death->refusal);
     else if (!death->error || (death->error == -EPIPE && has_left_word(device->rings)))
         describe_end(device, death);
     else

@@ -494,8 +494,8 @@ static void give_up_locked(struct client_device *device, const char *reason)
     pthread_cond_broadcast(&device->moved);
 }
 
-/* The same, for people and for the next program as well, who come first: a program may wait for this
- * alone before it ends. */
+/* The same, for people and for the next program as well, who come first: a program may wait for
+ * this alone before it ends. */
 static void give_up(struct client_device *device, const struct client_death *death)
 {
     pthread_mutex_lock(&device->lock);

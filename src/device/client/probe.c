@@ -295,6 +295,7 @@ static int probe(struct sp_device ***found, unsigned *count)
                 continue;
             sp_client_use_description(device);
         }
+        device->is_listed = true;
         devices[listed++] = &device->device;
     }
     *found = devices;
@@ -302,4 +303,12 @@ static int probe(struct sp_device ***found, unsigned *count)
     return listed ? 0 : -ENODEV;
 }
 
-const struct sp_driver sp_client_driver = {.name = "client", .probe = probe};
+static struct sp_device *missing(unsigned index)
+{
+    for (unsigned i = 0; i < sp_client_num_devices; i++)
+        if (!sp_client_devices[i].is_listed && index-- == 0)
+            return &sp_client_devices[i].device;
+    return NULL;
+}
+
+const struct sp_driver sp_client_driver = {.name = "client", .probe = probe, .missing = missing};

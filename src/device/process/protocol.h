@@ -102,7 +102,7 @@ struct sp_device_message {
     char memory[SP_MEMORY_NAME_BYTES]; /* where the memory comes from (selection.h); zero-terminated
                                         */
     char refusal[SP_REFUSAL_BYTES];    /* HELLO to the application, of an error: why, for people: a
-                                          clause that follows "it cannot be used: " */
+                                          clause that follows "cannot be used: " */
 };
 
 /* The files of a HELLO to the process, in this order. */
