@@ -30,6 +30,10 @@ static int references[MAX_FENCES];
 static sp_fence next_fence = 1;
 static bool has_no_fences;
 
+/* Called when the last reference to `watched` was dropped. */
+static sp_fence watched;
+static void (*on_drop)(void);
+
 static sp_fence fake_take_fence(struct sp_device *device)
 {
     (void)device;
@@ -48,6 +52,10 @@ static void fake_keep_fence(sp_fence fence)
 static void fake_drop_fence(sp_fence fence)
 {
     assert_true(references[fence]-- > 0);
+    if (watched && fence == watched && !references[fence]) {
+        watched = 0;
+        on_drop();
+    }
 }
 
 static void fake_submit(struct sp_device *device, struct sp_work *work)
@@ -155,6 +163,25 @@ static void tell(uint32_t agent)
     for (unsigned i = 0; i < fake->num_run; i++)
         fake->run[i]->finished(fake->run[i], fake->errors[i]);
     fake->num_run = 0;
+}
+
+/* Of this one before all others. */
+static void tell_of(uint32_t agent, struct sp_work *work)
+{
+    struct fake *fake = &fakes[agent];
+    unsigned kept = 0;
+    int error = 0;
+    for (unsigned i = 0; i < fake->num_run; i++) {
+        if (fake->run[i] == work) {
+            error = fake->errors[i];
+            continue;
+        }
+        fake->errors[kept] = fake->errors[i];
+        fake->run[kept++] = fake->run[i];
+    }
+    assert_int_equal(kept + 1, fake->num_run);
+    fake->num_run = kept;
+    work->finished(work, error);
 }
 
 static void run_and_tell(uint32_t agent)
@@ -525,6 +552,50 @@ static void a_promise_waits_for_who_makes_it_true(void **state)
     clear_scene(&scene);
 }
 
+static struct scene begun_meanwhile;
+static struct command third, unrelated;
+
+static void begin_meanwhile(void)
+{
+    start(begun_meanwhile.arena, &third, 3, &unrelated);
+}
+
+/* Who begins while a command undoes its begin finds no change of it: not one without a fence. */
+static void what_begins_again_has_nothing_listed(void **state)
+{
+    (void)state;
+    struct scene scene = set_scene(true);
+    unsigned char *other = sp_arena_alloc(scene.arena, BYTES, 0, 0, SP_PATH_PRIVATE);
+    struct command first = {
+        .start = scene.at, .bytes = BYTES, .access = SP_ACCESS_DISCARD, .fails = -ENOMEM};
+    struct command second = {
+        .start = scene.at, .bytes = BYTES, .access = SP_ACCESS_READ_WRITE, .value = 8};
+    begun_meanwhile = scene;
+    unrelated = (struct command){.start = other, .bytes = BYTES, .access = SP_ACCESS_DISCARD};
+    third = (struct command){.start = scene.at, .bytes = BYTES, .access = SP_ACCESS_READ};
+    start(scene.arena, &first, 1, NULL);
+    start(scene.arena, &unrelated, 1, NULL);
+    start(scene.arena, &second, 2, &first);
+    run(1);
+    run(2);
+    tell_of(1, &first.work); /* not of the other one */
+    tell(2);
+    assert_int_equal(end(&first), -ENOMEM);
+    assert_int_equal(second.error, -ECANCELED);
+    watched = second.work.fence;
+    on_drop = begin_meanwhile;
+    assert_int_equal(sp_coherence_restart(&second.coherence), 0);
+    assert_int_equal(watched, 0);
+    run_and_tell(3);
+    assert_int_equal(third.seen, 1);
+    tell(1);
+    assert_int_equal(end(&unrelated), 0);
+    assert_int_equal(end(&third), 0);
+    sp_coherence_end(&second.coherence, false);
+    sp_arena_free(scene.arena, other);
+    clear_scene(&scene);
+}
+
 /* The first device dies, and the copy was made before anybody heard of the end of what made it. */
 static void a_copy_of_what_failed_is_not_trusted(void **state)
 {
@@ -617,6 +688,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_promised_is_waited_for),
         cmocka_unit_test(a_dropped_promise_leaves_what_was_there),
         cmocka_unit_test(a_promise_waits_for_who_makes_it_true),
+        cmocka_unit_test(what_begins_again_has_nothing_listed),
         cmocka_unit_test(a_copy_of_what_failed_is_not_trusted),
         cmocka_unit_test(a_copy_that_fails_takes_its_reader_along),
         cmocka_unit_test(an_older_copy_does_not_overtake),
