@@ -1,8 +1,6 @@
 /* An application that ends, in whatever way, while commands are held back in its device processes
  * for one that never ends: those processes end with it, nothing of it is left, and what is held
  * back of another application goes on. */
-#include <ctype.h>
-#include <dirent.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -10,13 +8,12 @@
 #include <unistd.h>
 
 #include "check_devices.h"
+#include "check_processes.h"
 
 enum { DEVICES = 3, COUNT = 1024, PARKED = 20 };
 
 /* An end takes a few milliseconds; more than this is none. */
 #define LIMIT_MS 5000
-
-#define MARK "SAMEPAGE_TEST_MARK"
 
 enum way { EXIT, QUICK_EXIT, UNDERSCORE_EXIT, KILLED, WAYS };
 
@@ -122,39 +119,16 @@ static int end_in(enum way way, int ready, int go)
 /* --- The one that goes on ------------------------------------------------------------------------
  */
 
-/* The device processes with this mark in their environment, as descriptors. */
-static int find_processes(const char *mark, struct pollfd *found, int most)
+/* Its device processes, as descriptors. */
+static int open_processes(pid_t application, struct pollfd *opened, int most)
 {
-    static char text[1 << 16];
-    int count = 0;
-    DIR *folder = opendir("/proc");
-    REQUIRE(folder);
-    for (struct dirent *entry; (entry = readdir(folder));) {
-        char path[300];
-        if (!isdigit((unsigned char)entry->d_name[0]))
-            continue;
-        snprintf(path, sizeof path, "/proc/%s/comm", entry->d_name);
-        FILE *file = fopen(path, "re");
-        bool is_device =
-            file && fgets(text, sizeof text, file) && !strncmp(text, "samepage-dev", 12);
-        if (file)
-            fclose(file);
-        if (!is_device)
-            continue;
-        snprintf(path, sizeof path, "/proc/%s/environ", entry->d_name);
-        file = fopen(path, "re");
-        size_t length = file ? fread(text, 1, sizeof text, file) : 0;
-        if (file)
-            fclose(file);
-        if (!memmem(text, length, mark, strlen(mark)))
-            continue;
-        REQUIRE(count < most);
-        found[count] = (struct pollfd){.events = POLLIN};
-        found[count].fd = (int)syscall(SYS_pidfd_open, atoi(entry->d_name), 0);
-        REQUIRE(found[count].fd >= 0);
-        count++;
+    pid_t found[2 * DEVICES];
+    int count = find_processes(application, found, most);
+    for (int i = 0; i < count; i++) {
+        opened[i] = (struct pollfd){.events = POLLIN};
+        opened[i].fd = (int)syscall(SYS_pidfd_open, found[i], 0);
+        REQUIRE(opened[i].fd >= 0);
     }
-    closedir(folder);
     return count;
 }
 
@@ -178,12 +152,11 @@ static pid_t start(enum way way, char *program, int *ready, int *go)
     pid_t child = fork();
     REQUIRE(child >= 0);
     if (!child) {
-        char arguments[3][16], mark[32];
+        char arguments[3][16];
         snprintf(arguments[0], sizeof arguments[0], "%d", way);
         snprintf(arguments[1], sizeof arguments[1], "%d", from[1]);
         snprintf(arguments[2], sizeof arguments[2], "%d", to[0]);
-        snprintf(mark, sizeof mark, "%d", (int)getpid());
-        setenv(MARK, mark, 1);
+        set_mark(getpid());
         close(to[1]);
         close(from[0]);
         execl("/proc/self/exe", program, arguments[0], arguments[1], arguments[2], (char *)NULL);
@@ -199,12 +172,11 @@ static pid_t start(enum way way, char *program, int *ready, int *go)
 static void another_ends(enum way way, char *program)
 {
     int ready, go, status = 0, failures = check_failures;
-    char byte = 0, mark[64];
+    char byte = 0;
     struct pollfd processes[2 * DEVICES];
     pid_t child = start(way, program, &ready, &go);
     REQUIRE(read(ready, &byte, 1) == 1);
-    snprintf(mark, sizeof mark, MARK "=%d", (int)child);
-    int count = find_processes(mark, processes, 2 * DEVICES);
+    int count = open_processes(child, processes, 2 * DEVICES);
     CHECK(count == DEVICES - 1);
     if (way == KILLED)
         CHECK(kill(child, SIGKILL) == 0);
