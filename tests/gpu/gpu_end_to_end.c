@@ -32,6 +32,12 @@ static const char source[] =
     "kernel void maths(global float *f, global double *d) { size_t i = get_global_id(0);\n"
     "  f[i] = sin((float)i) + exp((float)i / 1000.0f) + sqrt((float)i); d[i] = sin((double)i) * "
     "cos((double)i); }\n"
+    "kernel void tally(global const int *in, int n, global uint *up, global ulong *down) {\n"
+    "  uint below = 0, above = 7; ulong equal = 0; int lowest = in[0];\n"
+    "  for (int i = 0; i < n; i++) { below += in[i] < 10; above -= in[i] > 40;\n"
+    "    if (in[i] == 17) equal++; if (in[i] < lowest) lowest = in[i]; }\n"
+    "  size_t i = get_global_id(0); up[2 * i] = below + lowest; up[2 * i + 1] = above;\n"
+    "  down[i] = equal + (in[i] & 1); }\n"
     "kernel void say(int n) { if (get_global_id(0) == 3) printf(\"gpu says %d %s %.2f %v2d\\n\", "
     "n, \"word\", 1.5f, (int2)(7, 8)); }\n"
     "struct node { int value; global struct node *next; };\n"
@@ -263,6 +269,50 @@ static void pointers_in_memory(cl_svm_mem_flags flags)
     clReleaseKernel(kernel);
 }
 
+/* Conditions as numbers. */
+static void counting(void)
+{
+    enum { ITEMS = 1000 };
+    cl_kernel kernel = kernel_named("tally");
+    int *in = clSVMAlloc(context, CL_MEM_READ_WRITE, ITEMS * sizeof *in, 0), n = ITEMS;
+    cl_uint *up = clSVMAlloc(context, CL_MEM_READ_WRITE, ITEMS * 2 * sizeof *up, 0);
+    cl_ulong *down = clSVMAlloc(context, CL_MEM_READ_WRITE, ITEMS * sizeof *down, 0);
+    cl_uint below = 0, above = 7, wrong = 0;
+    cl_ulong equal = 0;
+    REQUIRE(in && up && down);
+    CHECK_CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_WRITE, in, ITEMS * sizeof *in, 0, NULL, NULL),
+             CL_SUCCESS);
+    for (int i = 0; i < ITEMS; i++) {
+        in[i] = i * 37 % 53;
+        below += in[i] < 10;
+        above -= in[i] > 40;
+        equal += in[i] == 17;
+    }
+    CHECK_CL(clEnqueueSVMUnmap(queue, in, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clSetKernelArgSVMPointer(kernel, 0, in), CL_SUCCESS);
+    CHECK_CL(clSetKernelArg(kernel, 1, sizeof n, &n), CL_SUCCESS);
+    CHECK_CL(clSetKernelArgSVMPointer(kernel, 2, up), CL_SUCCESS);
+    CHECK_CL(clSetKernelArgSVMPointer(kernel, 3, down), CL_SUCCESS);
+    run(kernel, ITEMS, 0);
+    CHECK_CL(
+        clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, up, ITEMS * 2 * sizeof *up, 0, NULL, NULL),
+        CL_SUCCESS);
+    CHECK_CL(
+        clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, down, ITEMS * sizeof *down, 0, NULL, NULL),
+        CL_SUCCESS);
+    for (int i = 0; i < ITEMS; i++)
+        wrong += up[2 * i] != below || up[2 * i + 1] != above ||
+                 down[i] != equal + (cl_ulong)(i * 37 % 53 & 1);
+    CHECK(wrong == 0);
+    CHECK_CL(clEnqueueSVMUnmap(queue, up, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clEnqueueSVMUnmap(queue, down, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clFinish(queue), CL_SUCCESS);
+    clSVMFree(context, in);
+    clSVMFree(context, up);
+    clSVMFree(context, down);
+    clReleaseKernel(kernel);
+}
+
 /* Host and GPU in turn, the host writing here and there. */
 static void turns(void)
 {
@@ -348,6 +398,7 @@ int main(void)
                  {"local memory", local_memory},
                  {"atomics and globals", atomics_and_globals},
                  {"mathematics", mathematics},
+                 {"counting", counting},
                  {"turns", turns},
                  {"printing and times", printing_and_times}};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {

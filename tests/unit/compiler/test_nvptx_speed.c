@@ -132,12 +132,45 @@ static void leaves_loops_of_unknown_turns(void **state)
     free(ptx);
 }
 
+/* A condition that is counted guards the addition; where the old value is needed it does not. */
+static void counts_under_conditions(void **state)
+{
+    (void)state;
+    char *ptx = compile("__kernel void k(__global ulong *out, __global const float *in, uint n)\n"
+                        "{\n"
+                        "    uint up = 0, down = 0;\n"
+                        "    ulong far = 0;\n"
+                        "    for (uint i = 0; i < n; i++) {\n"
+                        "        up += in[i] < 1;\n"
+                        "        down -= in[i] > 2;\n"
+                        "        if (in[i] == 3)\n"
+                        "            far++;\n"
+                        "    }\n"
+                        "    out[0] = up, out[1] = down, out[2] = far;\n"
+                        "}\n");
+    /* What no condition guards has a tab in front of it. */
+    assert_has(ptx, " add.s32 ");
+    assert_has(ptx, ", -1;");
+    assert_has(ptx, " add.s64 ");
+    assert_has_not(ptx, "selp");
+    free(ptx);
+    ptx = compile("__kernel void k(__global uint *out, __global const float *in)\n"
+                  "{\n"
+                  "    uint old = out[2];\n"
+                  "    out[0] = old + (in[0] < 1);\n"
+                  "    out[1] = old * 7;\n"
+                  "}\n");
+    assert_has(ptx, "selp");
+    free(ptx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_products_whole),   cmocka_unit_test(pairs_groups),
-        cmocka_unit_test(pairs_only_what_may_be), cmocka_unit_test(keeps_arrays_in_registers),
-        cmocka_unit_test(straightens_rounds),     cmocka_unit_test(leaves_loops_of_unknown_turns),
+        cmocka_unit_test(keeps_products_whole),    cmocka_unit_test(pairs_groups),
+        cmocka_unit_test(pairs_only_what_may_be),  cmocka_unit_test(keeps_arrays_in_registers),
+        cmocka_unit_test(straightens_rounds),      cmocka_unit_test(leaves_loops_of_unknown_turns),
+        cmocka_unit_test(counts_under_conditions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

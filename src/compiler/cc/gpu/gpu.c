@@ -7,6 +7,7 @@
 #include "compiler/cc/describe.h"
 #include "compiler/cc/gpu/atomics.h"
 #include "compiler/cc/gpu/builtins.h"
+#include "compiler/cc/gpu/counts.h"
 #include "compiler/cc/gpu/entry.h"
 #include "compiler/cc/gpu/machine.h"
 #include "compiler/cc/gpu/negations.h"
@@ -380,6 +381,8 @@ static enum sp_cc_status generate(struct work *work, struct sp_cc_text *image,
     }
     if (has_pairs && !run(work, MERGING, log))
         return SP_CC_INTERNAL;
+    if (work->optimise)
+        sp_gpu_count_under_conditions(work->module);
     sp_ir_dump(work->module, "gpu-optimised");
     return emit(work, image, log);
 }
