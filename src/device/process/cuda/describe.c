@@ -22,24 +22,39 @@
  */
 #define MIN_CAPABILITY 7
 
-/* The first failure of a question. */
+/* The first failure of a question that needs an answer. */
 static struct {
     CUresult result;
     int attribute;
 } failure;
 
-/* 0 where the driver does not know it, being older. */
+static CUresult ask(int which, int *value)
+{
+    *value = 0;
+    CUresult result = sp_cuda.DeviceGetAttribute(value, which, sp_cuda_device.device);
+    if (result)
+        *value = 0;
+    return result;
+}
+
+/* What nothing depends on; 0 where it is not known. */
 static int attribute(int which)
 {
-    int value = 0;
-    CUresult result = sp_cuda.DeviceGetAttribute(&value, which, sp_cuda_device.device);
-    if (!result)
-        return value;
-    if (result != CUDA_ERROR_INVALID_VALUE && !failure.result) {
+    int value;
+    ask(which, &value);
+    return value;
+}
+
+/* 0 where the driver does not know it, being older. */
+static int needed_attribute(int which)
+{
+    int value;
+    CUresult result = ask(which, &value);
+    if (result && result != CUDA_ERROR_INVALID_VALUE && !failure.result) {
         failure.result = result;
         failure.attribute = which;
     }
-    return 0;
+    return value;
 }
 
 static void describe_place(struct sp_device_description *description)
@@ -98,7 +113,7 @@ static int check(int major, int minor)
                                  "its compute capability is %d.%d, and %d.0 or newer is needed",
                                  major, minor, MIN_CAPABILITY);
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
-        bool is_there = attribute(needed[i].attribute) != 0;
+        bool is_there = needed_attribute(needed[i].attribute) != 0;
         if (failure.result)
             return refuse_failure();
         if (!is_there)
@@ -109,8 +124,8 @@ static int check(int major, int minor)
 
 int sp_cuda_describe(struct sp_device_description *description)
 {
-    int major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-    int minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    int major = needed_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    int minor = needed_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     int version = 0;
     size_t memory_bytes = 0;
     int error = check(major, minor);
@@ -131,22 +146,26 @@ int sp_cuda_describe(struct sp_device_description *description)
                                  " MiB are for the driver; at least twice that is needed",
                                  memory_bytes >> 20, reserved >> 20);
     sp_cuda_device.max_local_bytes =
-        (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+        (uint32_t)needed_attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     snprintf(description->vendor, sizeof description->vendor, "NVIDIA Corporation");
     snprintf(description->driver_version, sizeof description->driver_version, "CUDA %d.%d",
              version / 1000, version % 1000 / 10);
     snprintf(description->code_target, sizeof description->code_target, "nvptx64:sm_%d%d", major,
              minor);
     description->vendor_id = NVIDIA_VENDOR_ID;
-    description->compute_units = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    description->compute_units =
+        (uint32_t)needed_attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     sp_cuda_device.num_units = description->compute_units;
     description->clock_mhz = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1000;
     description->max_work_group_size =
-        (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-    description->max_item_sizes[0] = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X);
-    description->max_item_sizes[1] = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y);
-    description->max_item_sizes[2] = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z);
-    description->preferred_multiple = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+        (uint32_t)needed_attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    description->max_item_sizes[0] =
+        (uint32_t)needed_attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X);
+    description->max_item_sizes[1] =
+        (uint32_t)needed_attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y);
+    description->max_item_sizes[2] =
+        (uint32_t)needed_attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z);
+    description->preferred_multiple = (uint32_t)needed_attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE);
     description->cache_line_bytes = CACHE_LINE_BYTES;
     description->cache_bytes = (uint64_t)attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
     description->global_memory_bytes = (memory_bytes - reserved) & ~(SP_GRANULE_BYTES - 1);
@@ -156,7 +175,7 @@ int sp_cuda_describe(struct sp_device_description *description)
     description->has_error_correction = attribute(CU_DEVICE_ATTRIBUTE_ECC_ENABLED) != 0;
     /* Atomics at all-devices scope: unit.c. */
     description->svm_levels = SP_SVM_COARSE;
-    if (attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM))
+    if (needed_attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM))
         description->svm_levels |= SP_SVM_FINE;
     describe_place(description);
     description->peers = peers();
