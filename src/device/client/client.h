@@ -87,6 +87,7 @@ struct client_device {
     uint32_t ordinal;            /* the others: which of the machine's devices of their kind */
     uint32_t spin_us; /* how long a waiting thread, and the process, look for the end of a work
                          before they sleep */
+    bool is_doubtful; /* nobody waits for its answer: the last one was that it cannot be used */
     bool is_listed;   /* probe found it */
     bool is_optional; /* nobody asked for it by name: nothing is said where it is not there */
     char name[64];

@@ -25,6 +25,9 @@
 #define MAX_ADDRESS 32u
 #define MAX_PATH 512u
 
+/* UUIDs of all GPUs that there can be, with a prefix and a comma. */
+#define MAX_VISIBLE 1024u
+
 /* Uses of digests: cache.h. */
 #define SEED_DESCRIPTION 0x43554441u
 
@@ -52,7 +55,8 @@ static int compare(const void *a, const void *b)
 static struct {
     pthread_once_t once;
     char folder[MAX_PATH];
-    char visible[MAX_PATH]; /* CUDA_VISIBLE_DEVICES */
+    bool has_visible; /* CUDA_VISIBLE_DEVICES is set: */
+    char visible[MAX_VISIBLE];
 } settings = {.once = PTHREAD_ONCE_INIT};
 
 static void read_settings(void)
@@ -61,6 +65,7 @@ static void read_settings(void)
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     snprintf(settings.folder, sizeof settings.folder, "%s",
              folder && *folder ? folder : KERNEL_DRIVER_FOLDER);
+    settings.has_visible = visible;
     snprintf(settings.visible, sizeof settings.visible, "%s", visible ? visible : "");
 }
 
@@ -95,11 +100,30 @@ static void list(struct addresses *addresses)
     qsort(addresses->text, addresses->count, sizeof addresses->text[0], compare);
 }
 
+/* How many of `listed` GPUs CUDA_VISIBLE_DEVICES leaves at most: it has numbers and UUIDs, and what
+ * is neither ends it ("CUDA C Programming Guide", environment variables). */
+static unsigned count_visible(unsigned listed)
+{
+    unsigned count = 0;
+    const char *entry = settings.visible;
+    while (entry) {
+        entry += strspn(entry, " ");
+        bool is_number = *entry >= '0' && *entry <= '9';
+        bool is_uuid = !strncmp(entry, "GPU-", 4) || !strncmp(entry, "MIG-", 4);
+        if (is_number ? strtoul(entry, NULL, 10) >= listed : !is_uuid)
+            break;
+        count++;
+        entry = strchr(entry, ',');
+        entry = entry ? entry + 1 : NULL;
+    }
+    return count < listed ? count : listed;
+}
+
 unsigned sp_cuda_count(void)
 {
     struct addresses addresses;
     list(&addresses);
-    return addresses.count;
+    return settings.has_visible ? count_visible(addresses.count) : addresses.count;
 }
 
 /* Appends a file's text to `text`; false where it cannot be read. */
@@ -141,19 +165,26 @@ static bool key_of(uint32_t ordinal, struct sp_digest *key)
     return true;
 }
 
-bool sp_cuda_recall(uint32_t ordinal, struct sp_device_description *description)
+/* Kept in place of a description. */
+static const char refusal[] = "cannot be used";
+
+enum sp_cuda_memory sp_cuda_recall(uint32_t ordinal, struct sp_device_description *description)
 {
     struct sp_cache *cache = sp_cache_shared();
     struct sp_digest key;
     void *bytes;
     size_t size;
+    enum sp_cuda_memory result = SP_CUDA_UNKNOWN;
     if (!cache || !key_of(ordinal, &key) || sp_cache_load(cache, key, &bytes, &size))
-        return false;
-    bool is_whole = size == sizeof *description;
-    if (is_whole)
+        return result;
+    if (size == sizeof *description) {
         memcpy(description, bytes, size);
+        result = SP_CUDA_KNOWN;
+    } else if (size == sizeof refusal && !memcmp(bytes, refusal, size)) {
+        result = SP_CUDA_REFUSES;
+    }
     free(bytes);
-    return is_whole;
+    return result;
 }
 
 void sp_cuda_remember(uint32_t ordinal, const struct sp_device_description *description)
@@ -164,6 +195,14 @@ void sp_cuda_remember(uint32_t ordinal, const struct sp_device_description *desc
     kept.peers = 0; /* which are those of this program's GPUs; the key knows one of them */
     if (cache && key_of(ordinal, &key))
         sp_cache_store(cache, key, &kept, sizeof kept);
+}
+
+void sp_cuda_remember_refusal(uint32_t ordinal)
+{
+    struct sp_cache *cache = sp_cache_shared();
+    struct sp_digest key;
+    if (cache && key_of(ordinal, &key))
+        sp_cache_store(cache, key, refusal, sizeof refusal);
 }
 
 void sp_cuda_forget(uint32_t ordinal)

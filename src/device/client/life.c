@@ -504,7 +504,11 @@ static void give_up(struct client_device *device, const struct client_death *dea
     pthread_mutex_unlock(&device->lock);
     if (was_listed || !device->is_optional || !death->is_refused)
         fprintf(stderr, "samepage: device %s is given up: %s.\n", device->name, death->reason);
-    if (is_unsure) /* the next program waits for what the GPU says, rather than list it */
+    /* The next program does not list it, and waits for what it says, unless it can say nothing
+     * else. */
+    if (is_unsure && death->is_refused && death->error == -ENOTSUP)
+        sp_cuda_remember_refusal(device->ordinal);
+    else if (is_unsure)
         sp_cuda_forget(device->ordinal);
     pthread_mutex_lock(&device->lock);
     give_up_locked(device, death->reason);

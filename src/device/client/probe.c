@@ -138,8 +138,10 @@ static void set_up_cuda(struct client_device *device, uint32_t ordinal, bool is_
     info->own_memory = true;
     info->numa_nodes = 1;
     struct sp_device_description known;
-    if (sp_cuda_recall(ordinal, &known))
+    enum sp_cuda_memory memory = sp_cuda_recall(ordinal, &known);
+    if (memory == SP_CUDA_KNOWN)
         sp_client_recall(device, &known);
+    device->is_doubtful = memory == SP_CUDA_REFUSES && is_optional;
 }
 
 /* --- Virtual devices -----------------------------------------------------------------------------
@@ -212,7 +214,8 @@ static uint32_t select_cuda(const struct sp_selection *selection, uint32_t *ordi
         else
             fprintf(
                 stderr,
-                "samepage: SAMEPAGE_DEVICES names cuda:%u, and the system lists %u NVIDIA GPUs.\n",
+                "samepage: SAMEPAGE_DEVICES names cuda:%u, counted from 0, and the system lists %u "
+                "NVIDIA GPUs that CUDA_VISIBLE_DEVICES does not hide.\n",
                 selection->cuda[i], there);
     }
     for (uint32_t i = 0; selection->has_all_cuda && i < there; i++) {
@@ -291,7 +294,7 @@ static int probe(struct sp_device ***found, unsigned *count)
     for (uint32_t i = 0; i < total; i++) {
         struct client_device *device = &sp_client_devices[i];
         if (device->device.info.is_gpu) {
-            if (!sp_client_await_description(device))
+            if (device->is_doubtful || !sp_client_await_description(device))
                 continue;
             sp_client_use_description(device);
         }

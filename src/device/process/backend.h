@@ -107,7 +107,8 @@ struct sp_backend {
 extern const struct sp_backend sp_virtual_backend;
 extern const struct sp_backend sp_cuda_backend;
 
-/* What reserve or start return where the device cannot be used: `error`. What was wrong, with which
+/* What reserve or start return where the device cannot be used: `error`, which is -ENOTSUP where
+ * that is the device's own nature, and no matter of what else is there. What was wrong, with which
  * value, and what is needed or can be done, is kept for people: a clause that follows "cannot be
  * used: ". The first counts. */
 __attribute__((format(printf, 2, 3))) int sp_process_refuse(int error, const char *format, ...);

@@ -120,7 +120,7 @@ static void nonsense_is_refused(void **state)
 {
     (void)state;
     struct sp_device_description said, known;
-    assert_true(sp_cuda_recall(0, &known));
+    assert_int_equal(sp_cuda_recall(0, &known), SP_CUDA_KNOWN);
     assert_int_equal(sp_client_describe(client_of(first), &known), 0);
 #define IS_NONSENSE(change)                                                                        \
     said = known;                                                                                  \
@@ -151,11 +151,12 @@ static void is_remembered(void **state)
 {
     (void)state;
     struct sp_device_description known;
-    assert_true(sp_cuda_recall(1, &known));
+    assert_int_equal(sp_cuda_recall(1, &known), SP_CUDA_KNOWN);
     assert_string_equal(known.name, "Fake GPU 1");
     assert_false(sp_cuda_recall(2, &known));
     write_file("gpus/0000:00:07.0/information", "GPU UUID: second\nIRQ: 99\nModel: Fake\n");
-    assert_true(sp_cuda_recall(1, &known)); /* an interrupt's number says nothing */
+    assert_int_equal(sp_cuda_recall(1, &known),
+                     SP_CUDA_KNOWN); /* an interrupt's number says nothing */
     write_file("version", "NVRM version: 1.2.4\n");
     assert_false(sp_cuda_recall(1, &known));
     write_file("version", "NVRM version: 1.2.3\n");

@@ -210,6 +210,32 @@ static int cannot_be_used(void)
     return 0;
 }
 
+/* The second of two GPUs is too old: it is not waited for again, and this program ends before it
+ * has said so. */
+static int beside_an_old_one(void)
+{
+    CHECK(num_devices == 1 && !is_answered(devices[0]));
+    CHECK(sp_client_driver.missing(0) && !sp_client_driver.missing(1));
+    struct sp_device *missing = sp_client_driver.missing(0);
+    CHECK(strstr(missing->ops->await_ready(missing), "its compute capability is 3.0"));
+    return works();
+}
+
+/* And now it is not, without anything else to tell the two states apart. */
+static int beside_a_new_one_that_was_old(void)
+{
+    CHECK(num_devices == 1 && !is_answered(devices[0]));
+    struct sp_device *missing = sp_client_driver.missing(0);
+    CHECK(!missing->ops->await_ready(missing));
+    return works();
+}
+
+static int two_work(void)
+{
+    CHECK(num_devices == 2 && is_of_use(devices[1]));
+    return works();
+}
+
 static const struct program {
     const char *name;
     int (*run)(void);
@@ -227,6 +253,9 @@ static const struct program {
     {"another GPU", another_gpu},
     {"told of the other GPU", told_of_the_other_gpu},
     {"cannot be used", cannot_be_used},
+    {"beside an old one", beside_an_old_one},
+    {"beside a new one that was old", beside_a_new_one_that_was_old},
+    {"two work", two_work},
 };
 
 /* --- Tests ---------------------------------------------------------------------------------------
@@ -366,6 +395,44 @@ static void it_cannot_be_used_any_more(void **state)
     run("works early", "one", NULL);
 }
 
+/* A display card beside a GPU that computes: nobody waits for it each time. */
+static void one_of_two_is_too_old(void **state)
+{
+    (void)state;
+    run("works", "two", "FAKE_CUDA_ATTRIBUTES=1.75=3");
+    run("beside an old one", "two", "FAKE_CUDA_ATTRIBUTES=1.75=3");
+    run("beside an old one", "two", "FAKE_CUDA_ATTRIBUTES=1.75=3");
+    run("beside a new one that was old", "two", NULL);
+    run("two work", "two", NULL);
+}
+
+static void hidden_gpus_are_not_looked_for(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *visible;
+        unsigned count;
+    } cases[] = {
+        {"0", 1},           {"1", 1},      {"0,1", 2},     {" 1, 0", 2},      {"", 0},
+        {"-1", 0},          {"0,-1,1", 1}, {"2", 0},       {"1,2,0", 1},      {"GPU-1234", 1},
+        {"MIG-1/2/3,0", 2}, {"x", 0},      {"0,0,0,0", 2}, {"NoDevFiles", 0},
+    };
+    char path[160];
+    make_path(path, "two");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int status;
+        pid_t process = fork(); /* the environment is read once in a program */
+        if (process == 0) {
+            setenv("SAMEPAGE_CUDA_FOLDER", path, 1);
+            setenv("CUDA_VISIBLE_DEVICES", cases[i].visible, 1);
+            _exit((int)sp_cuda_count());
+        }
+        waitpid(process, &status, 0);
+        if (!WIFEXITED(status) || (unsigned)WEXITSTATUS(status) != cases[i].count)
+            fail_msg("'%s': %x", cases[i].visible, (unsigned)status);
+    }
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -409,6 +476,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(a_self_test_fails_once, forget),
         cmocka_unit_test_setup(it_is_another_gpu, forget),
         cmocka_unit_test_setup(it_cannot_be_used_any_more, forget),
+        cmocka_unit_test_setup(one_of_two_is_too_old, forget),
+        cmocka_unit_test(hidden_gpus_are_not_looked_for),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
