@@ -319,8 +319,9 @@ struct sp_device {
      * `life` is: either a death finds it set, or who set it finds the new life. */
     void (*_Atomic lost)(struct sp_device *device, const char *reason);
     /* Own memory only, set by the runtime, or NULL: called, with no lock held, when there is
-     * something else to be said of the device (sp_device_ops.notice). */
-    void (*_Atomic noticed)(struct sp_device *device);
+     * something else to be said of the device: the rest of a sentence that begins with its name.
+     * What is still to be said later says sp_device_ops.notice. */
+    void (*_Atomic noticed)(struct sp_device *device, const char *text);
     /* Own memory only: there will be no further life, all works fail, and
      * sp_device_ops.await_ready says why. Set before `lost` of the last one. Release. */
     atomic_bool is_given_up;

@@ -199,11 +199,9 @@ static const char *notice_of(struct sp_device *device)
     return device->ops->notice ? device->ops->notice(device) : NULL;
 }
 
-void sp_loss_report_notice(struct sp_device *device)
+void sp_loss_report_notice(struct sp_device *device, const char *text)
 {
-    struct notice notice = {device, notice_of(device)};
-    if (notice.text)
-        sp_listeners_each(post_notice, &notice);
+    sp_listeners_each(post_notice, &(struct notice){device, text});
 }
 
 static void greet_of_end(cl_context context, struct sp_device *device)

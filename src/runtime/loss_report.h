@@ -10,9 +10,8 @@
 /* What coherence is to tell of a death. The callback thread must run where there are contexts. */
 extern const struct sp_loss_reports sp_loss_report;
 
-/* There is something to be said of a device (sp_device_ops.notice): all contexts that have it are
- * told. sp_device.noticed. */
-void sp_loss_report_notice(struct sp_device *device);
+/* sp_device.noticed: all contexts that have the device are told. */
+void sp_loss_report_notice(struct sp_device *device, const char *text);
 
 /* Tells a context that has just become a listener (listeners.h) what was to be said of its devices
  * before: which of them cannot be used, and why. What is said at this very moment it may hear

@@ -1,7 +1,7 @@
 /* A GPU that is listed because it was there the last time, and cannot be used any more, or is less
- * than it was: its commands fail, or do not, and the context's error callback says why, of contexts
- * that were made before it was known and after. On the stand-in for CUDA; each program is this one
- * again. */
+ * than it was, or fails at a command: its commands fail, or do not, and the context's error
+ * callback says why, of contexts that were made before it was known and after. On the stand-in for
+ * CUDA; each program is this one again. */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -70,6 +70,23 @@ static cl_int fill(cl_context context, cl_device_id device)
     return status;
 }
 
+/* The error of reading what a fill made. */
+static cl_int read_back(cl_context context, cl_device_id device)
+{
+    cl_int error, pattern = 7;
+    static char bytes[1 << 20];
+    cl_command_queue queue = clCreateCommandQueueWithProperties(context, device, NULL, &error);
+    REQUIRE_CL(error);
+    cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof bytes, NULL, &error);
+    REQUIRE_CL(error);
+    CHECK_CL(clEnqueueFillBuffer(queue, buffer, &pattern, 4, 0, sizeof bytes, 0, NULL, NULL),
+             CL_SUCCESS);
+    error = clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof bytes, bytes, 0, NULL, NULL);
+    clReleaseMemObject(buffer);
+    clReleaseCommandQueue(queue);
+    return error;
+}
+
 static cl_context make_context(cl_device_id *device)
 {
     cl_int error;
@@ -99,6 +116,12 @@ static int be_program(const char *name)
                "after an update of the driver its kernel module must be loaded again, or the "
                "machine restarted. Its commands fail with CL_OUT_OF_RESOURCES.");
         CHECK(fill(context, device) == CL_OUT_OF_RESOURCES);
+    } else if (!strcmp(name, "reading fails")) {
+        CHECK(read_back(context, device) < 0);
+        expect("Fake GPU 0 failed at transferring: cuMemcpyDtoHAsync: a fake error (CUDA error "
+               "999); nvidia-smi and the "
+               "kernel's log may say more.");
+        CHECK(is_available(device) == CL_TRUE);
     } else {
         expect("Fake GPU 0 is not what this program was told of it: it has 504 MiB of memory, not "
                "632. What needs more fails here; a program that starts now is told what is there.");
@@ -139,6 +162,7 @@ int main(int argc, char **argv)
     run("works", NULL, NULL);
     run("less", "FAKE_CUDA_MEMORY", "0x38000000");
     run("works", NULL, NULL);
+    run("reading fails", "FAKE_CUDA_FAILS", "cuMemcpyDtoHAsync=999");
     run("refused", "FAKE_CUDA_FAILS", "cuInit=803");
     snprintf(command, sizeof command, "rm -r '%s'", folder);
     CHECK(system(command) == 0);

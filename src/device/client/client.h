@@ -126,6 +126,8 @@ struct client_device {
 
     struct client_unit unit;
 
+    unsigned complaints; /* of this process; the device's thread */
+
     int wake; /* eventfd of the device's thread; lives as long as the device */
 
     /* Changed by the device's thread alone; others read them, and write to the socket, under this
@@ -226,7 +228,7 @@ struct client_death {
     bool is_missing; /* the program could not be run: */
     const char *program;
     bool is_refused; /* it said itself that the device cannot be used: */
-    char refusal[SP_REFUSAL_BYTES];
+    char refusal[SP_WORDS_BYTES];
     char reason[SP_CLIENT_REASON_BYTES]; /* out: a clause */
 };
 

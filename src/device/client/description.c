@@ -184,9 +184,9 @@ int sp_client_describe(struct client_device *device, struct sp_device_descriptio
     device->is_described = device->is_answered = true;
     pthread_cond_broadcast(&device->moved);
     pthread_mutex_unlock(&device->lock);
-    void (*noticed)(struct sp_device *) = device->device.noticed;
+    void (*noticed)(struct sp_device *, const char *) = device->device.noticed;
     if (is_news && noticed)
-        noticed(&device->device);
+        noticed(&device->device, device->notice);
     return 0;
 }
 

@@ -147,6 +147,7 @@ static int spawn_process(struct client_device *device)
         return error;
     }
     set_process(device, pair[0], pidfd);
+    device->complaints = 0;
     return 0;
 }
 
@@ -197,14 +198,32 @@ static void close_files(const int files[SP_MAX_MESSAGE_FILES])
             close(files[i]);
 }
 
-/* What the process says of why it cannot be of use: foreign input. */
-static void take_refusal(struct client_death *death, const char *text)
+/* Words for people from the process, which are foreign input. */
+static void take_words(char words[SP_WORDS_BYTES], const char *said)
 {
-    size_t length = strnlen(text, SP_REFUSAL_BYTES - 1);
-    death->is_refused = true;
+    size_t length = strnlen(said, SP_WORDS_BYTES - 1);
     for (size_t i = 0; i < length; i++)
-        death->refusal[i] = (unsigned char)text[i] < ' ' ? ' ' : text[i];
-    death->refusal[length] = 0;
+        words[i] = (unsigned char)said[i] < ' ' ? ' ' : said[i];
+    words[length] = 0;
+}
+
+static void take_refusal(struct client_death *death, const char *said)
+{
+    death->is_refused = true;
+    take_words(death->refusal, said);
+}
+
+/* 0, or -EBADMSG for too many. */
+static int take_complaint(struct client_device *device, const char *said)
+{
+    char words[SP_WORDS_BYTES];
+    void (*noticed)(struct sp_device *, const char *) = device->device.noticed;
+    if (device->complaints++ >= SP_MAX_COMPLAINTS)
+        return -EBADMSG;
+    take_words(words, said);
+    if (noticed)
+        noticed(&device->device, words);
+    return 0;
 }
 
 /* Says hello and awaits the answer: 0, with the device's memory file or -1; or a negative errno,
@@ -250,7 +269,7 @@ static int say_hello(struct client_device *device, int rings_file, uint64_t dead
         error = -EBADMSG;
     } else if (message.error) {
         error = message.error < 0 && message.error > -4096 ? message.error : -EBADMSG;
-        take_refusal(death, message.refusal);
+        take_refusal(death, message.words);
     } else if (*memory_file >= 0 && !is_memory_file(*memory_file)) {
         error = -EBADMSG;
     } else {
@@ -272,6 +291,8 @@ static int take_message(struct client_device *device, const struct sp_device_mes
     int error = 0;
     if (message->kind == SP_MESSAGE_LOAD)
         sp_client_loaded(device, message, files[0]);
+    else if (message->kind == SP_MESSAGE_COMPLAINT)
+        error = take_complaint(device, message->words);
     else
         error = sp_client_take_export(device, message, files[0]);
     close_files(files);

@@ -143,6 +143,10 @@ void sp_process_undeclared(uint64_t address);
 /* Lets the loop call progress. Any thread. */
 void sp_process_wake(void);
 
+/* What went wrong with a command, for people: the rest of a sentence that begins with the device's
+ * name. The first SP_MAX_COMPLAINTS are told. The loop thread. */
+void sp_process_complain(const char *words);
+
 /* The device can do nothing more: ends the process, with a sentence for the application that says
  * why, and the command that was to blame (0: not known). */
 _Noreturn void sp_process_fault(uint64_t number, const char *reason);

@@ -47,7 +47,8 @@ static struct {
     const struct sp_backend *backend;
     struct sp_backend_setup setup;
     struct loaded *loaded[SP_MAX_CODE_SLOTS];
-    char refusal[SP_REFUSAL_BYTES];
+    char refusal[SP_WORDS_BYTES];
+    unsigned complaints; /* the loop thread's */
 } process;
 
 static int find_backend(const char *name)
@@ -204,9 +205,18 @@ static int say_hello(int socket, int window_error)
     if (error)
         sp_process_refuse(error, "its process could not be set up (%s)", strerror(-error));
     reply.error = error;
-    memcpy(reply.refusal, process.refusal, sizeof reply.refusal);
+    memcpy(reply.words, process.refusal, sizeof reply.words);
     int sent = sp_message_send(socket, true, &reply, &memory_file, 1);
     return error ? error : sent;
+}
+
+void sp_process_complain(const char *words)
+{
+    struct sp_device_message message = {.kind = SP_MESSAGE_COMPLAINT};
+    if (process.complaints++ >= SP_MAX_COMPLAINTS)
+        return;
+    snprintf(message.words, sizeof message.words, "%s", words);
+    sp_message_send(SP_SPAWN_CONTROL_FD, true, &message, NULL, 0);
 }
 
 /* --- Messages ------------------------------------------------------------------------------------

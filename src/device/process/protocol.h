@@ -20,15 +20,15 @@
 #include "device/selection.h"
 
 #define SP_DEVICE_MAGIC 0x56445053u /* "SPDV" */
-#define SP_DEVICE_VERSION 8u
+#define SP_DEVICE_VERSION 9u
 
 /* --- Messages ------------------------------------------------------------------------------------
  */
 
 enum sp_message_kind {
     /* The first, each way. To the process: slot (its index), memory_bytes, threads, ordinal,
-     * spin_us, atomic_; files SP_HELLO_. Back: error, with the reason, or description, and the
-     * device's memory file where there is one. */
+     * spin_us, atomic_; files SP_HELLO_. Back: error, with words that say why, or description,
+     * and the device's memory file where there is one. */
     SP_MESSAGE_HELLO = 1,
     /* To the process: another device has a process: slot (its index), generation; its memory file,
      * if it has one for all of its memory; else unexports, which it had so far. */
@@ -56,7 +56,13 @@ enum sp_message_kind {
      * is none; reader, reader_generation. To that process: with slot and generation. */
     SP_MESSAGE_EXPORT = 9,
     SP_MESSAGE_PEER_PART = 10,
+
+    /* From the process: words of what went wrong with a command. Up to SP_MAX_COMPLAINTS. */
+    SP_MESSAGE_COMPLAINT = 11,
 };
+
+/* Who has got so many from one process has got the idea. */
+#define SP_MAX_COMPLAINTS 16u
 
 /* What a device is, where only its process can know (driver.h has the meanings). Strings end with a
  * zero. The application checks and copies it; it is also kept on disk, so its layout is part of
@@ -78,8 +84,8 @@ struct sp_device_description {
     uint32_t has_failed_atomics; /* 0 or 1: the atomic unit was tried, and cannot be relied on */
 };
 
-/* Why a device cannot be used, with the zero behind it. */
-#define SP_REFUSAL_BYTES 256u
+/* Words for people in a message, with the zero behind them. */
+#define SP_WORDS_BYTES 256u
 
 struct sp_device_message {
     uint32_t magic, version;
@@ -101,8 +107,9 @@ struct sp_device_message {
     struct sp_device_description description; /* zero but in a HELLO to the application */
     char memory[SP_MEMORY_NAME_BYTES]; /* where the memory comes from (selection.h); zero-terminated
                                         */
-    char refusal[SP_REFUSAL_BYTES];    /* HELLO to the application, of an error: why, for people: a
-                                          clause that follows "cannot be used: " */
+    /* To the application. HELLO with an error: a clause that follows "NVIDIA GPU 0 cannot be used:
+     * ". COMPLAINT: the rest of a sentence that begins with the device's name. */
+    char words[SP_WORDS_BYTES];
 };
 
 /* The files of a HELLO to the process, in this order. */

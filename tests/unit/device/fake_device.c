@@ -93,6 +93,16 @@ static void export_nonsense(const char *kind, uint64_t start)
     finish_first(announced);
 }
 
+/* One more than there may be, without an end. */
+static void complain_too_much(void)
+{
+    struct sp_device_message message = {.kind = SP_MESSAGE_COMPLAINT};
+    memset(message.words, '\n', sizeof message.words);
+    for (unsigned i = 0; i <= SP_MAX_COMPLAINTS; i++)
+        if (sp_message_send(SP_SPAWN_CONTROL_FD, true, &message, NULL, 0))
+            _exit(1);
+}
+
 /* The hello is left for it. */
 static void be_real_unless_chosen(char **argv)
 {
@@ -145,6 +155,8 @@ int main(int argc, char **argv)
     if (!strcmp(kind, "message")) {
         if (write(socket, "nonsense", 8) < 0)
             return 1;
+    } else if (!strcmp(kind, "complaints")) {
+        complain_too_much();
     } else if (!strcmp(kind, "no answer")) {
         finish_first(0);
     } else if (strstr(kind, "export")) {

@@ -189,6 +189,7 @@ static void nonsense_ends_the_process(void **state)
                                         "twice",
                                         "rings",
                                         "message",
+                                        "complaints",
                                         "hello",
                                         "memory",
                                         "export unsealed",

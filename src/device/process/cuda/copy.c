@@ -97,12 +97,11 @@ static uint64_t blocks_for(uint64_t items)
 static int copy_range(enum sp_cuda_lane lane, const struct sp_cuda_range *range)
 {
     CUstream stream = sp_cuda_lane(lane);
-    return sp_cuda_check(lane == SP_CUDA_IN
-                             ? sp_cuda.MemcpyHtoDAsync(range->dst,
-                                                       (const void *)(uintptr_t)range->src,
-                                                       range->bytes, stream)
-                             : sp_cuda.MemcpyDtoHAsync((void *)(uintptr_t)range->dst, range->src,
-                                                       range->bytes, stream));
+    if (lane == SP_CUDA_IN)
+        return sp_cuda_check(sp_cuda.MemcpyHtoDAsync(
+            range->dst, (const void *)(uintptr_t)range->src, range->bytes, stream));
+    return sp_cuda_check(
+        sp_cuda.MemcpyDtoHAsync((void *)(uintptr_t)range->dst, range->src, range->bytes, stream));
 }
 
 void sp_cuda_copy_flush(enum sp_cuda_lane lane)

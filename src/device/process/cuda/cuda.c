@@ -5,7 +5,9 @@
  * CUDA reserved (both measured).
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "device/process/cuda/cuda.h"
 #include "svm/heap.h"
@@ -30,16 +32,28 @@ static const struct {
     {CUDA_ERROR_UNKNOWN, "nvidia-smi and the kernel's log may say more"},
 };
 
+/* "cuMemCreate: out of memory (CUDA error 2); other programs may use all of its memory". */
+static void explain(const struct sp_cuda_failure *failure, char *text, size_t size)
+{
+    static const char prefix[] = "sp_cuda.";
+    char name[64] = "", error[SP_FAULT_REASON_BYTES];
+    const char *advice = NULL;
+    if (failure->call && !strncmp(failure->call, prefix, strlen(prefix))) {
+        const char *call = failure->call + strlen(prefix);
+        snprintf(name, sizeof name, "cu%.*s: ", (int)strcspn(call, "("), call);
+    }
+    for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)
+        if (advices[i].error == failure->result)
+            advice = advices[i].advice;
+    snprintf(text, size, "%s%s%s%s", name, sp_cuda_error_text(failure->result, error, sizeof error),
+             advice ? "; " : "", advice ? advice : "");
+}
+
 int sp_cuda_refuse(int error, const char *what, CUresult result)
 {
-    char text[SP_FAULT_REASON_BYTES];
-    const char *advice = NULL;
-    for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)
-        if (advices[i].error == result)
-            advice = advices[i].advice;
-    return sp_process_refuse(error, "%s: %s%s%s", what,
-                             sp_cuda_error_text(result, text, sizeof text), advice ? "; " : "",
-                             advice ? advice : "");
+    char text[SP_WORDS_BYTES];
+    explain(&(struct sp_cuda_failure){.result = result}, text, sizeof text);
+    return sp_process_refuse(error, "%s: %s", what, text);
 }
 
 static int reserve(uintptr_t start, size_t bytes)
@@ -99,8 +113,11 @@ static int set_up(struct sp_device_description *description)
         error = sp_cuda_print_init();
     if (!error)
         error = sp_cuda_unit_init(description);
-    if (error && sp_cuda_last_failure)
-        sp_cuda_refuse(error, "CUDA cannot set it up", sp_cuda_last_failure);
+    if (error && sp_cuda_last_failure.result) {
+        char text[SP_WORDS_BYTES];
+        explain(&sp_cuda_last_failure, text, sizeof text);
+        sp_process_refuse(error, "CUDA cannot set it up: %s", text);
+    }
     return error;
 }
 
@@ -145,13 +162,52 @@ static int run_command(const struct sp_command *command, void *code)
     }
 }
 
+static const char *name_of(const struct sp_command *command)
+{
+    switch (command->kind) {
+    case SP_COMMAND_KERNEL:
+        return "running a kernel";
+    case SP_COMMAND_INIT_GLOBALS:
+        return "writing initial values of a program";
+    case SP_COMMAND_COPY:
+    case SP_COMMAND_RECT:
+        return "copying";
+    case SP_COMMAND_FILL:
+        return "filling";
+    case SP_COMMAND_TRANSFER:
+        return "transferring";
+    case SP_COMMAND_UNBIND:
+        return "unbinding memory";
+    default:
+        return "binding memory";
+    }
+}
+
+/* The command's error is a number where it is told; what CUDA said of it is for people. */
+static void complain(const struct sp_command *command)
+{
+    char why[SP_WORDS_BYTES], text[SP_WORDS_BYTES];
+    explain(&sp_cuda_last_failure, why, sizeof why);
+    snprintf(text, sizeof text, "failed at %s: %.200s", name_of(command), why);
+    sp_process_complain(text);
+}
+
+static int run_and_explain(const struct sp_command *command, void *code)
+{
+    sp_cuda_last_failure.result = CUDA_SUCCESS;
+    int error = run_command(command, code);
+    if (error && sp_cuda_last_failure.result)
+        complain(command);
+    return error;
+}
+
 static void submit(const struct sp_command *command, void *code)
 {
     static bool is_current;
     if (!is_current) /* the loop thread's first command */
         is_current = !sp_cuda.CtxSetCurrent(sp_cuda_device.context);
     sp_cuda_stream_open(command);
-    sp_cuda_stream_close(run_command(command, code));
+    sp_cuda_stream_close(run_and_explain(command, code));
 }
 
 const struct sp_backend sp_cuda_backend = {

@@ -35,10 +35,16 @@ extern struct sp_cuda_device sp_cuda_device;
 
 /* 0, or what a failed call means for the command that needed it: -ENOMEM, -EINVAL, -EIO. Does not
  * return where the device can do nothing more. */
-int sp_cuda_check(CUresult result);
+#define sp_cuda_check(call) sp_cuda_check_call(call, #call)
+int sp_cuda_check_call(CUresult result, const char *call);
 
-/* The last one that sp_cuda_check saw in this thread; CUDA_SUCCESS: none. */
-extern _Thread_local CUresult sp_cuda_last_failure;
+/* The last one that failed so in this thread, and the words of the program that called it;
+ * CUDA_SUCCESS: none. */
+struct sp_cuda_failure {
+    CUresult result;
+    const char *call;
+};
+extern _Thread_local struct sp_cuda_failure sp_cuda_last_failure;
 
 /* What a start returns where CUDA failed at something: `error`, refused (backend.h) in CUDA's words
  * and with what can be done about it. `what`: "CUDA does not start". */

@@ -156,14 +156,14 @@ _Noreturn static void fault(CUresult result)
     sp_process_fault(suspect(), sp_cuda_error_text(result, text, sizeof text));
 }
 
-_Thread_local CUresult sp_cuda_last_failure;
+_Thread_local struct sp_cuda_failure sp_cuda_last_failure;
 
-int sp_cuda_check(CUresult result)
+int sp_cuda_check_call(CUresult result, const char *call)
 {
     CUstream main = stream.lanes[SP_CUDA_MAIN].stream;
     if (result == CUDA_SUCCESS)
         return 0;
-    sp_cuda_last_failure = result;
+    sp_cuda_last_failure = (struct sp_cuda_failure){result, call};
     CUresult state = main ? sp_cuda.StreamQuery(main) : CUDA_SUCCESS;
     if (state != CUDA_SUCCESS && state != CUDA_ERROR_NOT_READY)
         fault(state);

@@ -561,6 +561,9 @@ ENTRY(cuMemcpyHtoDAsync_v2, CUdeviceptr dst, const void *src, size_t bytes, CUst
 
 ENTRY(cuMemcpyDtoHAsync_v2, void *dst, CUdeviceptr src, size_t bytes, CUstream stream)
 {
+    CUresult failure = may_fail("cuMemcpyDtoHAsync");
+    if (failure)
+        return failure;
     CHECK_CONTEXT();
     bool is_constant = !find(fake.mapped, fake.num_mapped, src, bytes); /* of a module */
     if ((is_constant && bytes > 1) || !is_host_range((uintptr_t)dst, bytes))
