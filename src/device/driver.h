@@ -104,6 +104,11 @@ struct sp_work {
     sp_fence fence;
     sp_fence after[SP_MAX_AFTER];
     uint32_t num_after;
+    /* Own memory only: sp_device.failures as it was before the caller looked at anything that this
+     * work relies on and that other works were to have done by then. Where one that was submitted
+     * before has failed since, the device does not begin this one: it ends with -ECANCELED, without
+     * having touched anything. 0: it relies on nothing that is under way, and is always done. */
+    uint32_t failures_seen;
     union {
         struct {
             struct sp_code_kernel *kernel;
@@ -158,7 +163,8 @@ struct sp_work {
         } range;
     };
 
-    /* Called when the device begins; may be NULL. Exactly once, before `finished`. */
+    /* Called when the device begins; may be NULL. Once, before `finished`; perhaps not where the
+     * work is cancelled. */
     void (*started)(struct sp_work *work);
     /* Called exactly once, on a thread of the driver or inside sp_device_ops.wait: 0, or a negative
      * errno when the work could not be done. The work may be gone when it returns. */
@@ -312,6 +318,14 @@ struct sp_device {
     /* Own memory only: which life it is in, from 1. It changes with a death, before `lost` is
      * called; a driver that never loses a device leaves it at 0. */
     atomic_uint life;
+    /* Own memory only: counts, in this life and from 1, the works that later ones may have relied
+     * on and that were not done: bindings, transfers and initial values that failed, and whatever
+     * was cancelled because of that. It counts one when `finished` has returned, so who reads it
+     * knows all that can be known of those (docs/device-process.md). Acquire. 0: the driver's works
+     * do not fail while it lives.
+     * failures_coming counts one before `finished` is called: a work that says less is going to be
+     * cancelled. */
+    atomic_uint failures, failures_coming;
     /* Own memory only, set by the runtime before it reads `life` for the first time, and that
      * before the first work: called once each time that the device's process has died, before any
      * of its works is finished with -EIO. Works for the new life are accepted from then on; in it

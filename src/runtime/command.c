@@ -14,6 +14,11 @@
  * *follows* them: it ends after they have, with an error where it should; and where its work was
  * not done, because one of them was not, it begins again as any other command.
  *
+ * A device does not do a work where something that the work may rely on has failed, and that was
+ * not known when the command was enqueued (docs/device-process.md). Then the command begins again,
+ * when all in front of it in its queue has ended, and this time it relies on nothing: what it needs
+ * is there when its device gets it, or the reason why not is the command's error.
+ *
  * Locks: a queue's, then an event's; none is held when work is submitted, objects are dropped or
  * callbacks are posted.
  */
@@ -379,6 +384,7 @@ static void end_command(struct ending *ending, struct sp_command *command, cl_in
         end_check(command, status);
     sp_coherence_end(&command->coherence, status >= 0);
     drop_uses(command);
+    drop_before(command);
     if (command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE) {
         command->event.end_ns = command->work.end_ns ? command->work.end_ns : sp_time_ns();
         command->event.start_ns =
@@ -482,6 +488,14 @@ static void end_work(struct ending *ending, struct sp_command *command, int erro
     complete_command(ending, command, status);
 }
 
+/* It was not done: it is as before its begin, and is going to wait for what it comes after. Of that
+ * some may begin again, so it must hold nothing that those may wait for. */
+static void undo(struct sp_command *command, int error)
+{
+    int failed = sp_coherence_restart(&command->coherence);
+    command->work_error = failed && error == -ECANCELED ? failed : error;
+}
+
 /* Its work is over: one of the two that find so goes on, the thread that submitted it, when it has
  * done with the command, or the one that was told of the end. */
 static void leave_run(struct ending *ending, struct sp_command *command)
@@ -491,12 +505,33 @@ static void leave_run(struct ending *ending, struct sp_command *command)
         await_follows(ending, command, SP_COMMAND_RUN);
 }
 
+/* Its device has not done its work, and it does not end before others have. */
+static void work_not_done(struct ending *ending, struct sp_command *command, int error)
+{
+    bool has_follows = command->num_follows > 0;
+    /* First: from then on nobody streams behind it or follows it, so its fences are its own again.
+     */
+    pthread_mutex_lock(&command->event.lock);
+    bool was_submitted = command->is_submitted;
+    command->is_cancelled = true;
+    command->is_submitted = false;
+    pthread_mutex_unlock(&command->event.lock);
+    undo(command, error);
+    if (has_follows || !was_submitted)
+        leave_run(ending, command); /* whoever submits it has not done with it, or may not have */
+    else
+        await_follows(ending, command, SP_COMMAND_RUN);
+}
+
 static void work_finished(struct sp_work *work, int error)
 {
     struct ending ending = {0};
     struct sp_command *command = command_of_work(work);
-    if (command->num_follows) {
-        command->work_error = error;
+    bool has_follows = command->num_follows > 0;
+    if (error == -ECANCELED || (error && has_follows)) {
+        work_not_done(&ending, command, error);
+    } else if (has_follows) {
+        command->work_error = 0;
         leave_run(&ending, command);
     } else {
         end_work(&ending, command, error);
@@ -504,38 +539,36 @@ static void work_finished(struct sp_work *work, int error)
     start_ready(&ending);
 }
 
-/* The work and all that it comes after are over. Where the work waited in vain for the good end of
- * something that it comes after only in order, or was not taken, it is done now. */
+/* The work and all that it comes after are over. */
 static void go_on_after_run(struct ending *ending, struct sp_command *command)
 {
-    int error = command->work_error;
-    bool is_again = error == -ECANCELED && command->is_ahead &&
+    bool is_again = command->work_error == -ECANCELED && !command->is_again &&
                     !atomic_load_explicit(&command->dependency_error, memory_order_relaxed);
     sp_follows_drop(command);
-    if (is_again) {
-        /* First: from then on nobody follows it, and its fences are its own again. */
-        pthread_mutex_lock(&command->event.lock);
-        command->is_submitted = command->is_ahead = false;
-        pthread_mutex_unlock(&command->event.lock);
-        error = sp_coherence_restart(&command->coherence);
-    }
-    if (!is_again || error) {
-        end_work(ending, command, error);
+    drop_before(command);
+    if (!is_again) {
+        end_work(ending, command, command->work_error);
         return;
     }
+    pthread_mutex_lock(&command->event.lock);
+    command->is_ahead = command->is_cancelled = false;
+    pthread_mutex_unlock(&command->event.lock);
+    command->is_again = true;
     atomic_store_explicit(&command->begin_state, 0, memory_order_relaxed);
     atomic_store_explicit(&command->run_state, 0, memory_order_relaxed);
     command->stage = SP_COMMAND_READY;
     push_ready(ending, command);
 }
 
-/* The device has got the command's work: what is to run right behind it may be sent after it. */
-static void release_streamed(struct ending *ending, struct sp_command *command)
+/* The device has got the command's work: what is to run right behind it may be sent after it. False
+ * where it was cancelled by now. */
+static bool release_streamed(struct ending *ending, struct sp_command *command)
 {
     struct sp_dependency *released = NULL;
     pthread_mutex_lock(&command->event.lock);
-    command->is_submitted = true;
-    for (struct sp_dependency **link = &command->event.dependents; *link;) {
+    command->is_submitted = !command->is_cancelled;
+    for (struct sp_dependency **link = &command->event.dependents;
+         command->is_submitted && *link;) {
         struct sp_dependency *dependency = *link;
         if (!dependency->is_until_submitted) {
             link = &dependency->next;
@@ -545,8 +578,10 @@ static void release_streamed(struct ending *ending, struct sp_command *command)
         dependency->next = released;
         released = dependency;
     }
+    bool is_submitted = command->is_submitted;
     pthread_mutex_unlock(&command->event.lock);
     sp_dependents_settle(ending, released, CL_COMPLETE);
+    return is_submitted;
 }
 
 /* Ends a command that its device never got. In its queue the end of one command stands for the end
@@ -557,6 +592,7 @@ static void fail_command(struct ending *ending, struct sp_command *command, cl_i
         complete_command(ending, command, status);
         return;
     }
+    undo(command, 0);
     command->failure = status;
     await_follows(ending, command, SP_COMMAND_FAILED);
 }
@@ -565,6 +601,11 @@ static void fail_command(struct ending *ending, struct sp_command *command, cl_i
 static void start_work(struct ending *ending, struct sp_command *command)
 {
     int error = atomic_load_explicit(&command->coherence.error, memory_order_relaxed);
+    if (error == -ECANCELED && !command->is_again) {
+        undo(command, error);
+        await_follows(ending, command, SP_COMMAND_RUN);
+        return;
+    }
     if (error) {
         fail_command(ending, command, status_of_errno(error));
         return;
@@ -585,6 +626,7 @@ static void start_work(struct ending *ending, struct sp_command *command)
         return;
     }
     command->work.life = command->coherence.life;
+    command->work.failures_seen = sp_coherence_failures_seen(&command->coherence);
     command->work.beside = sp_coherence_beside(&command->coherence);
     atomic_store_explicit(&command->coherence.is_handed, true, memory_order_relaxed);
     if (sp_check_is_on && command->work.kind == SP_WORK_KERNEL)
@@ -592,11 +634,8 @@ static void start_work(struct ending *ending, struct sp_command *command)
     sp_object_reference(&command->event.object); /* it may have ended before submit returns */
     bool has_follows = command->num_follows > 0;
     device->ops->submit(device, &command->work);
-    release_streamed(ending, command);
-    if (has_follows)
+    if (!release_streamed(ending, command) || has_follows)
         leave_run(ending, command);
-    else
-        drop_before(command);
     sp_object_unreference(&command->event.object);
 }
 
@@ -637,7 +676,7 @@ static bool begin_ranges(struct sp_command *command)
         (!command->coherence.count && !device->info.own_memory && !sp_check_is_on))
         return true;
     command->coherence.ready = ranges_ready;
-    command->coherence.is_strict = !command->has_work;
+    command->coherence.is_strict = !command->has_work || command->is_again;
     command->coherence.is_map =
         command->event.type == CL_COMMAND_SVM_MAP || command->event.type == CL_COMMAND_MAP_BUFFER;
     command->coherence.is_migration = command->event.type == CL_COMMAND_SVM_MIGRATE_MEM ||
@@ -744,6 +783,8 @@ cl_int sp_command_enqueue(struct sp_command *command, cl_uint num_events, const 
     if (blocking)
         sp_object_reference(&own->object);
 
+    /* Before it is seen what it can be sent behind. */
+    sp_coherence_note_failures(&command->coherence, sp_command_device(command));
     for (cl_uint i = 0; i < num_events; i++)
         depend_or_follow(command, events[i], true);
     struct sp_command *dropped = append_to_queue(command);

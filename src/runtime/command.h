@@ -72,12 +72,14 @@ struct sp_command {
     /* Under the event's lock: */
     bool is_submitted; /* its device will run it in order */
     bool is_ahead;     /* it was submitted while it waited for works of other devices */
+    bool is_cancelled; /* its work was not done: it ends later, or begins again */
     /* What it comes after of what had not ended when it began; until its end */
     struct sp_follow follows[SP_MAX_FOLLOWED];
     unsigned num_follows;
     atomic_uint run_state; /* num_follows > 0: who goes on when the work is over, see command.c */
     int work_error;        /* likewise */
-    /* The one that it is streamed behind, with a reference, until it is submitted */
+    bool is_again;         /* it begins for the second time, and relies on nothing */
+    /* The one that it is streamed behind, with a reference */
     struct sp_command *before;
     enum sp_command_stage stage; /* how far it is when it is taken up next */
     cl_int failure;              /* at SP_COMMAND_FAILED */

@@ -1,5 +1,9 @@
 /* Which span is bound on which agent, and what there is room for.
  *
+ * A binding can fail while the device lives: others may have taken its memory. Then it is an
+ * orphan: the device does not do what was submitted behind it (docs/device-process.md), and the
+ * next command that needs the span binds it anew.
+ *
  * A span is bound when a command first uses it there, pinned while commands use it, and taken off
  * when the span ends, when room is needed (the longest unused goes first, after what only that
  * device holds of it has gone to the host), when its path changes, or with the device. A command
@@ -9,9 +13,9 @@
  * Of a pooled region (pool.h) each part is bound by itself: to memory of its home, and on other
  * members of the pool, as *peers* of that binding, to the same memory. A peer's work is sent when
  * the home's is done, and a command starts when what it pinned is ready. The home's memory is free
- * again when its peers have let go, too. What is no good any more, a peer of memory that died with
- * its device above all, is an orphan: it stays while commands have pins on it, and nobody gets a
- * new one.
+ * again when its peers have let go, too. What is no good any more, what failed or a peer of memory
+ * that died with its device, is an orphan: it stays while commands have pins on it, and nobody gets
+ * a new one.
  *
  * One lock for all of it. Works are submitted with it held, so that a device's ring has them in the
  * order in which bindings changed.
@@ -98,6 +102,8 @@ static void go_on_with(struct sp_coherence *ready);
 static void orphan(struct sp_binding *binding)
 {
     binding->is_orphan = true;
+    if (binding->backing == SP_BACKING_HOME)
+        sp_arena_show_home_again(binding->span->arena, binding->agent);
     if (binding->pins == 0)
         sp_binding_take_off(binding);
 }
@@ -112,11 +118,11 @@ static void trace_binding(const struct sp_binding *binding, int error)
                   binding->part, (void *)binding->start, (unsigned long long)binding->bytes);
 }
 
-/* A part is bound, or cannot be. Those that wait go on, and its peers are bound now. */
-static void part_bound(struct sp_binding *binding, int error)
+/* It is bound, or cannot be. Those that wait go on, and the peers of a part are bound now. */
+static void is_bound(struct sp_binding *binding, int error)
 {
     struct sp_binding *failed = NULL;
-    if (sp_trace_is_on)
+    if (sp_trace_is_on && binding->part != SP_ALL_PARTS)
         trace_binding(binding, error);
     sp_bindings_lock();
     binding->is_ready = true;
@@ -139,7 +145,7 @@ static void part_bound(struct sp_binding *binding, int error)
     while (failed) {
         struct sp_binding *seer = failed;
         failed = seer->next_seer; /* it may be gone afterwards */
-        part_bound(seer, error ? error : -EIO);
+        is_bound(seer, error ? error : -EIO);
     }
     while (waiter) {
         struct sp_waiter *next = waiter->next;
@@ -156,12 +162,7 @@ static void bind_finished(struct sp_work *work, int error)
 {
     struct sp_binding *binding =
         (struct sp_binding *)((char *)work - offsetof(struct sp_binding, bind));
-    /* A device that cannot bind the whole of what fits it has died, and is told of as such. Of
-     * parts the device has less than it thought. */
-    if (binding->part != SP_ALL_PARTS)
-        part_bound(binding, error == -ENOMEM ? -ENOSPC : error);
-    else
-        unreference(binding);
+    is_bound(binding, error == -ENOMEM ? -ENOSPC : error); /* it has less than it thought */
 }
 
 /* With the lock held: the agent of a peer has let go of the memory. */
@@ -450,10 +451,10 @@ static int bind_with_room(struct sp_span *span, uint32_t part, uint32_t number,
 
 int sp_bindings_bind_if_room(struct sp_span *span, uint32_t agent)
 {
-    struct sp_binding *binding;
+    struct sp_binding *binding = find_binding(span, SP_ALL_PARTS, agent);
     bool is_home = sp_span_is_home(span);
-    if (find_binding(span, SP_ALL_PARTS, agent))
-        return 0;
+    if (binding)
+        return binding->is_orphan ? -ENOSPC : 0;
     if (!is_home && !has_room(&bindings.agents[agent], span->granules * SP_GRANULE_BYTES))
         return -ENOSPC;
     return bind_span(span, SP_ALL_PARTS, agent, is_home, &binding);
@@ -461,10 +462,10 @@ int sp_bindings_bind_if_room(struct sp_span *span, uint32_t agent)
 
 static int bind_home(struct sp_span *span, uint32_t agent)
 {
-    struct sp_binding *binding;
-    return find_binding(span, SP_ALL_PARTS, agent)
-               ? 0
-               : bind_span(span, SP_ALL_PARTS, agent, true, &binding);
+    struct sp_binding *binding = find_binding(span, SP_ALL_PARTS, agent);
+    if (binding)
+        return binding->is_orphan ? -EBUSY : 0;
+    return bind_span(span, SP_ALL_PARTS, agent, true, &binding);
 }
 
 int sp_coherence_bind_home(struct sp_arena *arena, uint32_t agent)
@@ -533,17 +534,38 @@ static int pin_range(struct sp_range_use *range, uint32_t number)
     return error ? error : pin(span, range->part, number, range->home, &range->binding);
 }
 
-/* Lets it wait for parts that are not bound yet. All or nothing: -ENOMEM. */
-static int wait_for_parts(struct sp_coherence *coherence)
+/* Whether a binding of the agent has to be there before the work is submitted: one of the arena's
+ * home path, which a kernel may reach without naming it. */
+static bool is_awaited(const struct sp_coherence *coherence, const struct sp_binding *binding)
 {
+    return !binding->is_ready && binding->backing == SP_BACKING_HOME && !binding->is_orphan &&
+           binding->span->arena == coherence->arena;
+}
+
+static bool is_range_awaited(const struct sp_coherence *coherence, const struct sp_range_use *range)
+{
+    return (range->is_pooled || coherence->is_strict) && !range->binding->is_ready;
+}
+
+/* Lets it wait for what is not bound yet and does not only have to be bound in front of it. All or
+ * nothing: -ENOMEM. */
+static int wait_for_bindings(struct sp_coherence *coherence)
+{
+    const struct agent *agent = &bindings.agents[coherence->agent];
+    struct sp_binding *newest = coherence->is_strict ? agent->newest : NULL;
     struct sp_supply supply = {0};
     size_t count = 0;
     for (unsigned i = 0; i < coherence->count; i++)
-        count += coherence->ranges[i].is_pooled && !coherence->ranges[i].binding->is_ready;
+        count += is_range_awaited(coherence, &coherence->ranges[i]);
+    for (struct sp_binding *binding = newest; binding; binding = binding->older)
+        count += is_awaited(coherence, binding);
     int error = count ? sp_supply_fill(&supply, 0, count) : 0;
     for (unsigned i = 0; !error && i < coherence->count; i++)
-        if (coherence->ranges[i].is_pooled && !coherence->ranges[i].binding->is_ready)
+        if (is_range_awaited(coherence, &coherence->ranges[i]))
             sp_supply_wait(&supply, &coherence->ranges[i].binding->waiters, coherence);
+    for (struct sp_binding *binding = newest; !error && binding; binding = binding->older)
+        if (is_awaited(coherence, binding))
+            sp_supply_wait(&supply, &binding->waiters, coherence);
     sp_supply_finish(&supply);
     return error;
 }
@@ -566,7 +588,7 @@ static int pin_ranges(struct sp_coherence *coherence)
     for (unsigned i = 0; !error && i < coherence->count; i++)
         error = pin_range(&coherence->ranges[i], coherence->agent);
     if (!error)
-        error = wait_for_parts(coherence);
+        error = wait_for_bindings(coherence);
     if (error)
         unpin_ranges(coherence);
     else if (coherence->count > 0)

@@ -230,6 +230,17 @@ static int find_overwriting(struct sp_supply *supply, struct sp_coherence *coher
     return error;
 }
 
+/* Whether the device is going to cancel the command's work. Then nothing that is known of what
+ * comes before it holds: of those commands some are going to begin again, some have, and a copy for
+ * this one could come after what they write. Relaxed: those that have begun again listed what they
+ * change under the region's lock, and the failure was counted before. */
+static bool is_doomed(const struct sp_coherence *coherence)
+{
+    uint32_t seen = sp_coherence_failures_seen(coherence);
+    return seen && seen != atomic_load_explicit(&sp_agent_device(coherence->agent)->failures_coming,
+                                                memory_order_relaxed);
+}
+
 /* Acquires one range, or finds that something under way must end first. With the region's lock
  * held. */
 static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *range,
@@ -239,6 +250,8 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
     struct sp_supply supply = {0};
     struct sp_transfers transfers = {0};
     bool is_at_home = sp_span_is_at_home(region->span);
+    if (is_doomed(coherence))
+        return -ECANCELED;
     /* A map goes on with the watches of those before it, but where a command has changed what it
      * needs since. */
     if (region->unsettled &&
@@ -612,6 +625,7 @@ int sp_coherence_restart(struct sp_coherence *coherence)
     sp_bindings_unpin(coherence);
     sp_coherence_unfollow(coherence);
     coherence->after = 0;
+    atomic_store_explicit(&coherence->error, 0, memory_order_relaxed);
     atomic_store_explicit(&coherence->is_handed, false, memory_order_relaxed);
     return error;
 }

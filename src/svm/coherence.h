@@ -67,7 +67,9 @@ struct sp_coherence {
     struct sp_range_use *ranges; /* owned */
     unsigned count, capacity;
     uint32_t agent;
-    bool is_strict;          /* waits for the copies that the agent itself makes, too */
+    /* Waits for its bindings, and for the copies that the agent itself makes, too: its work relies
+     * on nothing that is under way */
+    bool is_strict;
     bool is_migration;       /* the application says where it wants the ranges */
     bool is_map;             /* the host changes the ranges after the end, until it unmaps them */
     unsigned next;           /* the range to acquire next */
@@ -88,7 +90,8 @@ struct sp_coherence {
     /* Begun while commands that it comes after are still under way: the first num_followed fences
      * of work->after are those commands' ends, the rest are copies. */
     unsigned num_followed;
-    uint64_t began_at;     /* what is listed later is nothing that it comes after */
+    uint32_t failures_seen, failures_life; /* of the agent's device (sp_coherence_note_failures) */
+    uint64_t began_at;                     /* what is listed later is nothing that it comes after */
     atomic_bool is_handed; /* to its device, or is about to be. Relaxed: who comes after it was
                               told of that */
     /* Called exactly once after begin, when all is current or `error` says why not. No lock is
@@ -100,6 +103,17 @@ struct sp_coherence {
  * not in a region of the arena needs nothing and is ignored. -ENOMEM. */
 int sp_coherence_touch(struct sp_coherence *coherence, struct sp_arena *arena, const void *address,
                        size_t bytes, enum sp_access access);
+
+/* What was known of works that failed on the device (sp_device.failures), where the command is to
+ * run: to be called before the caller looks at anything that the command's work relies on by its
+ * place in the device's order, other commands above all. Without it the work counts as one that
+ * relies on nothing. */
+static inline void sp_coherence_note_failures(struct sp_coherence *coherence,
+                                              const struct sp_device *device)
+{
+    coherence->failures_life = atomic_load_explicit(&device->life, memory_order_acquire);
+    coherence->failures_seen = atomic_load_explicit(&device->failures, memory_order_acquire);
+}
 
 /* Makes all ranges current on `agent`, and all regions of the arena's home path reachable there,
  * then calls ready: at once, or later on a thread of a device. For an agent that is a device,
@@ -126,9 +140,9 @@ sp_fence sp_fence_take(uint32_t agent);
  * have it, and nobody else can look at them any more. */
 void sp_fences_drop(struct sp_work *work);
 
-/* The work of a command that had begun ahead was not done, and all that it comes after has ended:
- * it is as before begin, which may be called again. A negative errno where it cannot be done again,
- * because what it reads could not be copied. */
+/* The work of a command was cancelled, or not submitted because something that it needed was: it is
+ * as before begin, holds nothing, and begin may be called again. A negative errno where it cannot
+ * be done again, because what it reads could not be copied. */
 int sp_coherence_restart(struct sp_coherence *coherence);
 
 /* Begins to move what the command will read to `agent`, which is a device, ahead of its start:
@@ -147,6 +161,15 @@ int sp_coherence_bind_home(struct sp_arena *arena, uint32_t agent);
 static inline uint32_t sp_coherence_beside(const struct sp_coherence *coherence)
 {
     return (SP_BESIDE_ARRIVALS | SP_BESIDE_DEPARTURES) & ~coherence->after;
+}
+
+/* From ready on: what the command's work has to say of failures (sp_work.failures_seen). What was
+ * known of another life is nothing that is known of this one: then the work is cancelled. */
+static inline uint32_t sp_coherence_failures_seen(const struct sp_coherence *coherence)
+{
+    if (coherence->is_strict || !coherence->failures_seen)
+        return 0;
+    return coherence->failures_life == coherence->life ? coherence->failures_seen : UINT32_MAX;
 }
 
 /* The command's work has ended with `error` (0: well): what that means for the command. -EIO where

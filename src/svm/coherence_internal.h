@@ -68,6 +68,7 @@ static inline bool sp_ranges_overlap(const struct sp_range_use *a, const struct 
 struct sp_waiter {
     struct sp_waiter *next;
     struct sp_coherence *coherence;
+    bool needs_it; /* its error is the command's; else the command looks again when it has ended */
 };
 
 /* How many of the command's own ranges are going to change the region. */
@@ -216,14 +217,14 @@ struct sp_binding {
     atomic_uint references;
     struct sp_work bind, unbind;
     uint64_t asked_ns; /* parts, with the trace only: when it was asked for */
-    /* Parts only. */
-    bool is_ready;  /* bound, or `error` says why not */
-    bool is_orphan; /* it is no good any more, and is taken off when no command needs it */
+    bool is_ready;     /* bound, or `error` says why not */
+    bool is_orphan;    /* it is no good any more, and is taken off when no command needs it */
     int error;
     struct sp_waiter *waiters; /* until it is ready */
-    struct sp_binding *home;   /* peer: the binding of the same part at its home */
-    unsigned peers;            /* home: peers that may still have its memory mapped */
-    struct sp_binding *seers;  /* home: peers that are bound when it is ready */
+    /* Parts only. */
+    struct sp_binding *home;  /* peer: the binding of the same part at its home */
+    unsigned peers;           /* home: peers that may still have its memory mapped */
+    struct sp_binding *seers; /* home: peers that are bound when it is ready */
     struct sp_binding *next_seer;
 };
 

@@ -82,6 +82,7 @@ void sp_supply_wait(struct sp_supply *supply, struct sp_waiter **waiters,
     struct sp_waiter *waiter = supply->waiters;
     supply->waiters = waiter->next;
     waiter->coherence = coherence;
+    waiter->needs_it = false;
     waiter->next = *waiters;
     *waiters = waiter;
     /* Relaxed: whoever settles it takes the region's lock first. */
@@ -191,11 +192,22 @@ static void drop_copy(struct sp_copy *copy)
     free(copy);
 }
 
+/* What the end of a copy means for a command that waits for this very copy. One that was not tried,
+ * or to where nothing was bound because that had failed, is none that went wrong: who needs it
+ * begins again. */
+static int error_for_waiters(const struct sp_copy *copy, int error)
+{
+    if (error == -ENOMEM)
+        return -ENOSPC;
+    return error == -EFAULT && copy->destination != SP_AGENT_HOST ? -ECANCELED : error;
+}
+
 static void copy_finished(struct sp_work *work, int error)
 {
     struct sp_copy *copy = (struct sp_copy *)((char *)work - offsetof(struct sp_copy, work));
     struct sp_region *region = copy->region;
     uint32_t source = copy->source;
+    int waiters_error = error_for_waiters(copy, error);
 
     if (sp_trace_is_on)
         trace_copy(copy, error);
@@ -221,8 +233,8 @@ static void copy_finished(struct sp_work *work, int error)
 
     for (struct sp_waiter *next; waiter; waiter = next) {
         next = waiter->next;
-        if (error)
-            sp_coherence_note_error(waiter->coherence, error);
+        if (error && waiter->needs_it)
+            sp_coherence_note_error(waiter->coherence, waiters_error);
         sp_coherence_settle(waiter->coherence);
         free(waiter);
     }
@@ -251,6 +263,21 @@ static uint32_t life_for(const struct sp_coherence *coherence, uint32_t executor
     const struct sp_range_use *range = coherence ? &coherence->ranges[coherence->next] : NULL;
     return range && range->is_pooled && range->memory == executor ? range->memory_life
                                                                   : sp_agent_life(executor);
+}
+
+/* What a copy that is about to be submitted has to say of failures. One to the host relies on
+ * nothing: its device has had the data since before a use ended, or a copy to there. One for a
+ * command of its device is done only where that command can be: it was asked for in the belief that
+ * the commands in front are going to be done, and could overwrite what they do when they begin
+ * again. Else what is known now counts, read after the copy's life and with the region's lock held:
+ * what has failed of the region is in its directory before it is counted. */
+static uint32_t failures_for(const struct sp_copy *copy, const struct sp_coherence *coherence)
+{
+    if (copy->destination == SP_AGENT_HOST || (coherence && coherence->is_strict))
+        return 0;
+    if (coherence && copy->executor == coherence->agent)
+        return sp_coherence_failures_seen(coherence);
+    return atomic_load_explicit(&sp_agent_device(copy->executor)->failures, memory_order_acquire);
 }
 
 /* What copies of [first, end) may run beside on their device (docs/cuda-backend.md). Works of the
@@ -300,6 +327,7 @@ static struct sp_copy *make_copy(struct sp_supply *supply, struct sp_region *reg
     copy->work.finished = copy_finished;
     copy->work.beside = like->work.beside;
     copy->work.life = life_for(coherence, copy->executor);
+    copy->work.failures_seen = failures_for(copy, coherence);
     copy->references = 1;
     copy->state = like->state;
     copy->promiser = like->promiser;
@@ -314,8 +342,10 @@ static void start_copy(struct sp_supply *supply, struct sp_region *region,
                        const struct sp_copy *like, struct sp_coherence *coherence)
 {
     struct sp_copy *copy = make_copy(supply, region, like, coherence);
-    if (coherence && sp_copy_must_end_before(copy, coherence))
+    if (coherence && sp_copy_must_end_before(copy, coherence)) {
         sp_supply_wait(supply, &copy->waiters, coherence);
+        copy->waiters->needs_it = true;
+    }
     sp_agent_submit(copy->executor, &copy->work);
 }
 

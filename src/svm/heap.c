@@ -591,6 +591,13 @@ int sp_arena_for_each_new_home(struct sp_arena *arena,
     return error;
 }
 
+void sp_arena_show_home_again(struct sp_arena *arena, uint32_t agent)
+{
+    pthread_mutex_lock(&arena->lock);
+    arena->home_seen[agent] = 0;
+    pthread_mutex_unlock(&arena->lock);
+}
+
 void sp_arena_forget_home(uint32_t agent)
 {
     pthread_mutex_lock(&shared_arenas_lock);

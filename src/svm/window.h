@@ -81,6 +81,9 @@ int sp_arena_for_each_new_home(struct sp_arena *arena,
 /* Makes all spans of the home path new again for `agent`, in every shared arena. */
 void sp_arena_forget_home(uint32_t agent);
 
+/* The same of one agent and one arena, with the bindings' lock held. */
+void sp_arena_show_home_again(struct sp_arena *arena, uint32_t agent);
+
 /* Gives `span->granules` granules to `span`, of the atomic part where that is its path: sets
  * span->start and makes the pages usable, with huge pages where `is_large`. -ENOMEM: then nothing
  * has changed. */

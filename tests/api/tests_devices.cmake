@@ -3,6 +3,7 @@ set(SP_API_TESTS_DEVICES
   ahead_no_memory
   device_death
   device_death_idle
+  device_failures
   device_paths
   device_prints
   device_refused

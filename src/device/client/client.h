@@ -59,6 +59,7 @@ enum {
     WORK_START_DUE = 2,  /* in the list of done: call `started` */
     WORK_FINISH_DUE = 4, /* likewise `finished`, with driver.error */
     WORK_USES_UNIT = 8,  /* a kernel in flight that the atomic unit is served for */
+    WORK_COUNTS = 16,    /* sp_device.failures counts it when `finished` has returned */
 };
 
 /* The server of a device's atomic unit. */

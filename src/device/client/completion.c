@@ -163,7 +163,8 @@ bool sp_client_take_completions(struct client_device *device)
             set_broken(device);
             break;
         }
-        start_locked(device, work);
+        if (record.kind == SP_COMPLETION_STARTED || record.error != -ECANCELED)
+            start_locked(device, work);
         if (record.kind == SP_COMPLETION_FINISHED) {
             if (work->timed)
                 set_times(work, &record);
@@ -171,6 +172,11 @@ bool sp_client_take_completions(struct client_device *device)
                 work->kernel.undeclared = record.undeclared;
             if (work->driver.workers & WORK_USES_UNIT)
                 sp_client_unit_end(device);
+            if (record.is_failure) {
+                work->driver.workers |= WORK_COUNTS;
+                /* Relaxed: who must see it has seen what `finished` did. */
+                atomic_fetch_add_explicit(&device->device.failures_coming, 1, memory_order_relaxed);
+            }
             device->finished_works++;
             sp_client_finish_locked(device, work, clamp_error(record.error));
         }
@@ -194,14 +200,17 @@ void sp_client_deliver(struct client_device *device, struct sp_gate *gate)
     }
     bool is_outer = !device->is_delivering;
     bool is_left = false;
+    uint32_t life;
     device->is_delivering = true;
     device->deliverer = pthread_self();
     while (device->done.first && !is_left) {
         struct sp_work *work = work_list_take(&device->done);
         unsigned due = work->driver.workers & (WORK_START_DUE | WORK_FINISH_DUE);
+        bool counts = (due & WORK_FINISH_DUE) && (work->driver.workers & WORK_COUNTS);
         int error = atomic_load_explicit(&work->driver.error, memory_order_relaxed);
         work->driver.listed = false;
         work->driver.workers &= ~due;
+        life = device->device.life;
         pthread_mutex_unlock(&device->lock);
         if (due & WORK_START_DUE)
             work->started(work);
@@ -209,6 +218,10 @@ void sp_client_deliver(struct client_device *device, struct sp_gate *gate)
             work->finished(work, error);
         is_left = gate && sp_gate_is_open(gate);
         pthread_mutex_lock(&device->lock);
+        /* Release: who reads it finds what was made of the failure. The next process counts its
+         * own. */
+        if (counts && life == device->device.life)
+            atomic_fetch_add_explicit(&device->device.failures, 1, memory_order_release);
     }
     is_left = device->done.first != NULL;
     if (is_outer)

@@ -496,6 +496,11 @@ static void close_rings(struct client_device *device, struct client_death *death
     sp_client_describe_death(device, death);
     pthread_mutex_lock(&device->lock);
     device->state = CLIENT_LOSING;
+    /* Who reads the new life reads a count of it. */
+    atomic_store_explicit(&device->device.failures, 1, memory_order_relaxed);
+    atomic_store_explicit(&device->device.failures_coming, 1, memory_order_relaxed);
+    for (struct sp_work *work = device->done.first; work; work = work->driver.next)
+        work->driver.workers &= ~(unsigned)WORK_COUNTS;
     /* Works are compared with it under the lock; sequentially consistent for who sets `lost`
      * (driver.h). */
     atomic_fetch_add_explicit(&device->device.life, 1, memory_order_seq_cst);
@@ -694,6 +699,8 @@ void sp_client_init(struct client_device *device)
     sp_client_unit_init(device);
     device->in_flight.first = device->in_flight.next = 1; /* 0 stands for none */
     atomic_init(&device->device.life, 1);
+    atomic_init(&device->device.failures, 1);
+    atomic_init(&device->device.failures_coming, 1);
     device->wake = device->socket = device->pidfd = device->memory_file = -1;
 }
 

@@ -126,10 +126,11 @@ static int encode_range(struct client_device *device, const struct sp_work *work
                : place_of(device, work->range.destination, 0, &command->range.destination, command);
 }
 
-/* With command->bytes set. */
-static void encode_fences(const struct sp_work *work, struct sp_command *command)
+/* With command->bytes set: what it comes after, and relies on. */
+static void encode_order(const struct sp_work *work, struct sp_command *command)
 {
     command->fence = work->fence;
+    command->failures_seen = work->failures_seen;
     command->num_after = work->num_after;
     if (work->num_after)
         memcpy((sp_fence *)sp_command_after(command), work->after,
@@ -230,7 +231,7 @@ static enum outcome write_work(struct client_device *device, struct sp_work *wor
             error = encode(device, work, command);
         if (!error) {
             command->bytes = (uint32_t)bytes;
-            encode_fences(work, command);
+            encode_order(work, command);
             command->number = table->next;
             table->works[table->next++ % SP_MAX_IN_FLIGHT] = work;
             device->command_tail += bytes;

@@ -151,6 +151,19 @@ void sp_process_complain(const char *words);
  * why, and the command that was to blame (0: not known). */
 _Noreturn void sp_process_fault(uint64_t number, const char *reason);
 
+/* A command that others may rely on by their place alone (sp_command_is_relied_on) has failed, or
+ * will be told of as failed: those behind it are cancelled from now on, until the application has
+ * been told. Before its end is told; a second time changes nothing. */
+void sp_process_failed(uint64_t number);
+
+/* Whether the command is to end with -ECANCELED now, untouched: something that failed since it came
+ * is in front of it. The loop looks before submit; a backend that finds out later what became of
+ * the commands in front looks again before the command takes effect. */
+bool sp_process_is_stale(const struct sp_command *command);
+
+/* The end of a command that is stale, in place of what it would have done. */
+void sp_process_cancel(const struct sp_command *command);
+
 /* The times matter where the command is timed. */
 void sp_process_ended(uint64_t number, int error, uint64_t start_ns, uint64_t end_ns);
 

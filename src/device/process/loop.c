@@ -14,6 +14,12 @@
  * the word. Both do it sequentially consistent: one of the two sees the other, and no command is
  * slept through. The other direction is the same with application_sleeps and an eventfd.
  *
+ * Failures. What later commands rely on by their place in the ring alone (bindings, transfers) can
+ * fail while the process lives. Each such failure is counted, when it is known, and each command
+ * says what count its sender had been told of. Where that is another than ours it may rely on what
+ * failed, so it is cancelled, and counted in turn, since others may rely on that (docs/
+ * device-process.md).
+ *
  * With commands under way in the backend it spins for their end or the next command, as long as the
  * application says; then the backend is told (rest), and wakes the sleeper as the application does.
  */
@@ -40,9 +46,11 @@ static struct {
     uint64_t released;   /* what the shared word says: behind the last command that nobody reads */
     uint64_t current;    /* number of the command in the backend's submit; 0: none */
     uint64_t completion_tail;
-    uint64_t busy_spin_ns; /* as SPIN_NS, while works are under way */
-    uint64_t undeclared;   /* for the completion to come */
-} loop;
+    uint64_t busy_spin_ns;             /* as SPIN_NS, while works are under way */
+    uint64_t undeclared;               /* for the completion to come */
+    uint32_t failures;                 /* from 1: sp_device.failures, when all is told */
+    bool is_failure[SP_MAX_IN_FLIGHT]; /* by number: counted, and its end is not told yet */
+} loop = {.failures = 1};
 
 /* Release/acquire: what a pointer leads to is whole. A slot changes only while no command names it.
  */
@@ -78,7 +86,7 @@ void sp_loop_wake_application(void)
 }
 
 static void complete(uint64_t number, enum sp_completion_kind kind, int error, uint64_t start_ns,
-                     uint64_t end_ns, bool is_waking)
+                     uint64_t end_ns, bool is_failure, bool is_waking)
 {
     struct sp_completion *record =
         &loop.rings->completions[loop.completion_tail % SP_COMPLETION_RECORDS];
@@ -88,6 +96,7 @@ static void complete(uint64_t number, enum sp_completion_kind kind, int error, u
                                      .start_ns = start_ns,
                                      .end_ns = end_ns,
                                      .unexports = sp_peers_unexports(),
+                                     .is_failure = is_failure,
                                      .undeclared = loop.undeclared};
     loop.completion_tail++;
     /* Sequentially consistent, before the look at application_sleeps; and a release of the record
@@ -100,7 +109,7 @@ static void complete(uint64_t number, enum sp_completion_kind kind, int error, u
 void sp_process_began(const struct sp_command *command, bool is_quick)
 {
     if (command->flags & SP_COMMAND_TELL_START)
-        complete(command->number, SP_COMPLETION_STARTED, 0, 0, 0, !is_quick);
+        complete(command->number, SP_COMPLETION_STARTED, 0, 0, 0, false, !is_quick);
 }
 
 void sp_process_ended(uint64_t number, int error, uint64_t start_ns, uint64_t end_ns)
@@ -110,8 +119,37 @@ void sp_process_ended(uint64_t number, int error, uint64_t start_ns, uint64_t en
     /* Release: the room of the command is given back with all reads of it done. */
     atomic_store_explicit(&loop.rings->command_head, loop.released, memory_order_release);
     sp_park_ended(number, error);
-    complete(number, SP_COMPLETION_FINISHED, error, start_ns, end_ns, true);
+    bool *is_failure = &loop.is_failure[number % SP_MAX_IN_FLIGHT];
+    complete(number, SP_COMPLETION_FINISHED, error, start_ns, end_ns, *is_failure, true);
+    *is_failure = false;
     loop.undeclared = 0;
+}
+
+void sp_process_failed(uint64_t number)
+{
+    bool *is_failure = &loop.is_failure[number % SP_MAX_IN_FLIGHT];
+    loop.failures += !*is_failure;
+    *is_failure = true;
+}
+
+bool sp_process_is_stale(const struct sp_command *command)
+{
+    return command->failures_seen && command->failures_seen != loop.failures;
+}
+
+/* Never begins. */
+static void cancel(const struct sp_command *command, int error)
+{
+    if (error == -ECANCELED || sp_command_is_relied_on(command))
+        sp_process_failed(command->number);
+    if (error != -ECANCELED)
+        sp_process_began(command, true);
+    sp_process_ended(command->number, error, 0, 0);
+}
+
+void sp_process_cancel(const struct sp_command *command)
+{
+    cancel(command, -ECANCELED);
 }
 
 void sp_process_undeclared(uint64_t address)
@@ -187,28 +225,23 @@ static void attend(void)
 /* A command that is not held back: from the ring, or from where it was. */
 static void begin(const struct sp_command *command)
 {
-    uint64_t number = command->number;
     void *code = NULL;
+    if (sp_process_is_stale(command)) {
+        sp_process_cancel(command);
+        return;
+    }
     if (command->kind == SP_COMMAND_KERNEL || command->kind == SP_COMMAND_INIT_GLOBALS) {
         uint32_t slot =
             command->kind == SP_COMMAND_KERNEL ? command->kernel.slot : command->init_globals.slot;
         code = atomic_load_explicit(&codes[slot % SP_MAX_CODE_SLOTS], memory_order_acquire);
         if (!code) { /* it could not be loaded again after a restart */
-            sp_process_began(command, true);
-            sp_process_ended(number, -ENOEXEC, 0, 0);
+            cancel(command, -ENOEXEC);
             return;
         }
     }
     /* Relaxed: read only after this process's death. */
-    atomic_store_explicit(&loop.rings->running, number, memory_order_relaxed);
+    atomic_store_explicit(&loop.rings->running, command->number, memory_order_relaxed);
     loop.backend->submit(command, code);
-}
-
-/* Never begins. */
-static void cancel(const struct sp_command *command, int error)
-{
-    sp_process_began(command, true);
-    sp_process_ended(command->number, error, 0, 0);
 }
 
 static void take_command(void)

@@ -85,7 +85,7 @@ int sp_park_take(const struct sp_command *command)
         return 0;
     if (command->num_after > SP_MAX_AFTER)
         sp_process_fault(command->number, "a command waits for more fences than it can");
-    for (uint64_t i = 0; i < command->num_after; i++)
+    for (uint32_t i = 0; i < command->num_after; i++)
         if (!is_possible(sp_command_after(command)[i]))
             sp_process_fault(command->number, "a command waits for a fence that cannot be");
     struct parked *parked = park.count < SP_MAX_IN_FLIGHT

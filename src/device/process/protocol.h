@@ -188,7 +188,8 @@ struct sp_command {
     uint16_t flags;     /* SP_COMMAND_ */
     uint64_t number;    /* counts works, from 1 */
     sp_fence fence;     /* what its end reaches; 0: none */
-    uint64_t num_after; /* it waits for so many fences, which are the last words of the record */
+    uint32_t num_after; /* it waits for so many fences, which are the last words of the record */
+    uint32_t failures_seen; /* not 0, and not what the process has counted: it is cancelled */
     union {
         struct {
             uint32_t slot, index; /* code, and the kernel in it */
@@ -239,12 +240,20 @@ struct sp_completion {
     int32_t error;             /* 0, or a negative errno */
     uint64_t start_ns, end_ns; /* of timed works */
     uint32_t unexports;        /* messages UNEXPORT that were sent before */
-    uint32_t reserved;
+    uint32_t is_failure;       /* 0 or 1: it is one of those that the process has counted */
     uint64_t undeclared; /* of a kernel: the first address that it touched undeclared; 0: none */
     uint32_t reserved_too[4];
 };
 
 _Static_assert(sizeof(struct sp_completion) == SP_RECORD_BYTES, "one cache line");
+
+/* Whether others may rely on the command by their place in the ring alone. */
+static inline bool sp_command_is_relied_on(const struct sp_command *command)
+{
+    return command->kind == SP_COMMAND_BIND_PRIVATE || command->kind == SP_COMMAND_BIND_HOME ||
+           command->kind == SP_COMMAND_BIND_PEER || command->kind == SP_COMMAND_TRANSFER ||
+           command->kind == SP_COMMAND_INIT_GLOBALS;
+}
 
 /* The fences that a command waits for. */
 static inline const sp_fence *sp_command_after(const struct sp_command *command)

@@ -49,6 +49,7 @@ struct sp_cuda_range {
 static struct {
     CUfunction gather, fill, fill_wide, copy_rows;
     struct sp_cuda_range *lists[NUM_LISTS];
+    uint64_t numbers[RANGES_PER_LIST]; /* whose the ranges of the list at hand are */
     struct {
         enum sp_cuda_lane lane;
         uint64_t mark;
@@ -107,14 +108,14 @@ static int copy_range(enum sp_cuda_lane lane, const struct sp_cuda_range *range)
 void sp_cuda_copy_flush(enum sp_cuda_lane lane)
 {
     struct sp_cuda_range *list = copies.lists[copies.list];
-    unsigned count = copies.count;
+    unsigned count = copies.count, done = 0;
     int error = 0;
     if (!count || copies.lane != lane)
         return;
     copies.count = 0;
     if (count < MIN_GATHERED) {
-        for (unsigned i = 0; i < count && !error; i++)
-            error = copy_range(lane, &list[i]);
+        for (; done < count && !error; done += !error)
+            error = copy_range(lane, &list[done]);
     } else {
         const uint32_t grid[3] = {count, 1, 1}, block[3] = {BLOCK_THREADS, 1, 1};
         const CUdeviceptr parameters = (uintptr_t)list;
@@ -124,8 +125,8 @@ void sp_cuda_copy_flush(enum sp_cuda_lane lane)
         copies.readers[copies.list].mark = sp_cuda_lane_mark(lane);
         copies.list = (copies.list + 1) % NUM_LISTS;
     }
-    if (error) /* whose transfers they were is not known any more */
-        sp_process_fault(0, "small transfers could not be enqueued");
+    for (; error && done < count; done++)
+        sp_cuda_stream_fail(lane, copies.numbers[done], error);
 }
 
 bool sp_cuda_copy_may_wait(enum sp_cuda_lane lane, bool has_more)
@@ -134,7 +135,7 @@ bool sp_cuda_copy_may_wait(enum sp_cuda_lane lane, bool has_more)
            sp_time_ns() - copies.held_ns < HOLD_NS;
 }
 
-static void hold_back(enum sp_cuda_lane lane, const struct sp_cuda_range *range)
+static void hold_back(enum sp_cuda_lane lane, const struct sp_cuda_range *range, uint64_t number)
 {
     if (copies.count == RANGES_PER_LIST || (copies.count && copies.lane != lane))
         sp_cuda_copy_flush(copies.lane);
@@ -142,6 +143,7 @@ static void hold_back(enum sp_cuda_lane lane, const struct sp_cuda_range *range)
                                                   copies.readers[copies.list].mark))
         sp_cuda_lane_drain(copies.readers[copies.list].lane);
     copies.lane = lane;
+    copies.numbers[copies.count] = number;
     copies.lists[copies.list][copies.count++] = *range;
     sp_cuda_lane_touch(lane);
 }
@@ -158,8 +160,9 @@ static bool may_be_brief(enum sp_cuda_lane lane, uint64_t bytes)
            (lane == SP_CUDA_IN || !sp_cuda_stream_is_behind());
 }
 
-static int transfer_host(enum sp_cuda_lane lane, uint64_t start, uint64_t bytes)
+static int transfer_host(const struct sp_command *command, enum sp_cuda_lane lane)
 {
+    uint64_t start = command->range.start, bytes = command->range.bytes;
     while (bytes) {
         void *host;
         uint64_t count;
@@ -172,7 +175,7 @@ static int transfer_host(enum sp_cuda_lane lane, uint64_t start, uint64_t bytes)
         struct sp_cuda_range range = lane == SP_CUDA_IN ? (struct sp_cuda_range){start, at, count}
                                                         : (struct sp_cuda_range){at, start, count};
         if (is_registered && count <= SMALL_BYTES)
-            hold_back(lane, &range);
+            hold_back(lane, &range, command->number);
         else
             error = copy_range(lane, &range);
         if (error)
@@ -191,9 +194,9 @@ static int transfer_range(const struct sp_command *command)
     if (!sp_cuda_memory_is_bound(start, bytes, true))
         return -EFAULT;
     if (source == SP_PLACE_OWN && destination == SP_PLACE_HOST)
-        return transfer_host(SP_CUDA_OUT, start, bytes);
+        return transfer_host(command, SP_CUDA_OUT);
     if (source == SP_PLACE_HOST && destination == SP_PLACE_OWN)
-        return transfer_host(SP_CUDA_IN, start, bytes);
+        return transfer_host(command, SP_CUDA_IN);
     return destination == SP_PLACE_OWN && source != SP_PLACE_OWN ? sp_cuda_peers_copy(command)
                                                                  : -EINVAL;
 }

@@ -207,7 +207,9 @@ static void submit(const struct sp_command *command, void *code)
     if (!is_current) /* the loop thread's first command */
         is_current = !sp_cuda.CtxSetCurrent(sp_cuda_device.context);
     sp_cuda_stream_open(command);
-    sp_cuda_stream_close(run_and_explain(command, code));
+    /* To come after others can mean to enqueue what was held back. */
+    sp_cuda_stream_close(sp_process_is_stale(command) ? -ECANCELED
+                                                      : run_and_explain(command, code));
 }
 
 const struct sp_backend sp_cuda_backend = {

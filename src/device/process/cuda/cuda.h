@@ -93,6 +93,10 @@ int sp_cuda_stream_zero(CUdeviceptr start, size_t bytes);
  * it. It stays until then. */
 void sp_cuda_stream_open(const struct sp_command *command);
 
+/* A transfer of the lane, which is open or has not been told as ended, has failed: something of its
+ * that was held back could not be enqueued. */
+void sp_cuda_stream_fail(enum sp_cuda_lane lane, uint64_t number, int error);
+
 /* Ends it: it is told as ended, with `error`, when all that was enqueued in its lane until now has
  * ended; an unbinding, when all has. */
 void sp_cuda_stream_close(int error);

@@ -113,6 +113,8 @@ static struct {
     const struct sp_command *command;
     enum sp_cuda_lane open;
     struct timing *timing;
+    uint64_t open_number;          /* its number; 0: none is open */
+    int failure;                   /* of something of its that was held back */
     uint64_t opened_ns, opened_at; /* when, and what was enqueued in its lane then */
     bool is_behind;                /* something of other lanes that has not ended */
     unsigned looks;
@@ -474,6 +476,8 @@ void sp_cuda_stream_open(const struct sp_command *command)
 {
     stream.command = command;
     stream.open = lane_of(command);
+    stream.open_number = command->number;
+    stream.failure = 0;
     struct lane *lane = &stream.lanes[stream.open];
     if (!lane->is_dirty && lane->marked && !has_event(lane, lane->marked) &&
         !has_passed(lane, lane->marked))
@@ -493,6 +497,17 @@ void sp_cuda_stream_open(const struct sp_command *command)
         if (stream.timing)
             sp_cuda_check(sp_cuda.EventRecord(stream.timing->start, sp_cuda_lane(stream.open)));
     }
+}
+
+void sp_cuda_stream_fail(enum sp_cuda_lane index, uint64_t number, int error)
+{
+    struct lane *lane = &stream.lanes[index];
+    sp_process_failed(number);
+    if (number == stream.open_number)
+        stream.failure = error;
+    for (uint64_t i = lane->first; i < lane->next; i++)
+        if (lane->commands[i % SP_MAX_IN_FLIGHT].number == number)
+            lane->commands[i % SP_MAX_IN_FLIGHT].error = error;
 }
 
 static void tell_end(struct pending *pending)
@@ -515,6 +530,11 @@ static void close_removal(int error)
 void sp_cuda_stream_close(int error)
 {
     struct lane *lane = &stream.lanes[stream.open];
+    if (!error)
+        error = stream.failure;
+    if (error && (error == -ECANCELED || sp_command_is_relied_on(stream.command)))
+        sp_process_failed(stream.command->number);
+    stream.open_number = 0;
     if (stream.command->kind == SP_COMMAND_UNBIND) {
         close_removal(error);
         return;

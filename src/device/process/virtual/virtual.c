@@ -116,6 +116,7 @@ static int start(const struct sp_backend_setup *setup, int *memory_file,
     struct sp_device **devices;
     unsigned count;
     sp_virtual_loose_init();
+    sp_virtual_fails_init();
     sp_virtual_peers_init(setup);
     int error = sp_virtual_memory_init(setup, memory_file);
     if (!error)
@@ -359,12 +360,26 @@ static int run_command(const struct sp_command *command, const struct virtual_co
     }
 }
 
+static int run_or_fail(const struct sp_command *command, const struct virtual_code *code)
+{
+    if (!sp_virtual_fails(command))
+        return run_command(command, code);
+    sp_process_began(command, true);
+    return -ENOMEM;
+}
+
 void sp_virtual_run(const struct sp_command *command, void *code)
 {
     bool is_timed = command->flags & SP_COMMAND_TIMED;
     uint64_t number = command->number;
     uint64_t start_ns = is_timed ? sp_time_ns() : 0;
-    int error = run_command(command, code);
+    if (sp_process_is_stale(command)) { /* what was in front ran since the loop looked */
+        sp_process_cancel(command);
+        return;
+    }
+    int error = run_or_fail(command, code);
+    if (error && sp_command_is_relied_on(command))
+        sp_process_failed(number);
     sp_process_ended(number, error, start_ns, is_timed ? sp_time_ns() : 0);
 }
 

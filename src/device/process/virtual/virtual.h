@@ -5,6 +5,7 @@
  * memory.c    what is bound where, and the ends of transfers
  * peers.c     the memory of other devices, at aliases
  * loose.c     commands in another order, for tests
+ * fails.c     commands that fail, for tests
  * reach.c     what a kernel may reach, in the checking mode
  */
 #ifndef SP_DEVICE_PROCESS_VIRTUAL_H
@@ -21,6 +22,10 @@ void sp_virtual_loose_init(void);
 bool sp_virtual_loose_take(const struct sp_command *command, void *code);
 bool sp_virtual_loose_progress(bool has_more);
 void sp_virtual_loose_rest(void);
+
+/* fails.c; the loop thread. Whether the command is to fail, with -ENOMEM, in place of being done. */
+void sp_virtual_fails_init(void);
+bool sp_virtual_fails(const struct sp_command *command);
 
 /* memory.c; only on the loop thread. */
 

@@ -1,0 +1,64 @@
+/* Commands that fail although nothing is wrong, while the process lives on: for tests of what
+ * becomes of those that rely on them. On a GPU that happens where others have taken its memory.
+ *
+ * SAMEPAGE_VIRTUAL_FAILS=KIND:N:COUNT, for each virtual device and each of its processes: the N-th
+ * command of that kind, counted from 1, and the COUNT - 1 that follow it, fail with -ENOMEM, with
+ * nothing done. KIND is bind, arrival (a transfer to the device), departure (one to the host), or
+ * any: a bind or an arrival. ":COUNT" may be missing: 1.
+ *
+ * The loop thread alone comes here.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/process/virtual/virtual.h"
+
+enum { BINDS = 1, ARRIVALS = 2, DEPARTURES = 4 };
+
+static struct {
+    unsigned kinds; /* 0: it is off */
+    uint64_t seen, first, end;
+} fails;
+
+void sp_virtual_fails_init(void)
+{
+    static const struct {
+        const char *name;
+        unsigned kinds;
+    } kinds[] = {{"bind:", BINDS},
+                 {"arrival:", ARRIVALS},
+                 {"departure:", DEPARTURES},
+                 {"any:", BINDS | ARRIVALS}};
+    const char *text = getenv("SAMEPAGE_VIRTUAL_FAILS");
+    for (size_t i = 0; text && i < sizeof kinds / sizeof kinds[0]; i++) {
+        size_t length = strlen(kinds[i].name);
+        if (strncmp(text, kinds[i].name, length) != 0)
+            continue;
+        char *end;
+        fails.kinds = kinds[i].kinds;
+        fails.first = strtoull(text + length, &end, 10);
+        fails.end = fails.first + (*end == ':' ? strtoull(end + 1, NULL, 10) : 1);
+    }
+}
+
+static unsigned kind_of(const struct sp_command *command)
+{
+    switch (command->kind) {
+    case SP_COMMAND_BIND_PRIVATE:
+    case SP_COMMAND_BIND_HOME:
+    case SP_COMMAND_BIND_PEER:
+        return BINDS;
+    case SP_COMMAND_TRANSFER:
+        return command->range.destination == SP_PLACE_HOST ? DEPARTURES : ARRIVALS;
+    default:
+        return 0;
+    }
+}
+
+bool sp_virtual_fails(const struct sp_command *command)
+{
+    if (!(fails.kinds & kind_of(command)))
+        return false;
+    fails.seen++;
+    return fails.seen >= fails.first && fails.seen < fails.end;
+}

@@ -1,0 +1,411 @@
+/* Bindings and transfers that fail while their device lives on (SAMEPAGE_VIRTUAL_FAILS): no command
+ * runs on what they did not bring. One failure is made good, unnoticed; where it stays so the
+ * commands that need it end with an error, without having run, and nothing that anybody had is
+ * lost. What has nothing to do with it comes out right, and so does what comes later.
+ *
+ * The test runs itself once for each failure: the argument names the scenario. */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check_devices.h"
+
+enum { LARGE = 3 << 20, COUNT = 2048, BYTES = COUNT * 4 };
+
+static const char source[] =
+    "kernel void step(global uint *p, uint value) {\n"
+    "    size_t i = get_global_id(0); p[i] = p[i] * 3 + value;\n"
+    "}\n"
+    "kernel void mix(global const uint *from, global uint *to, uint value) {\n"
+    "    size_t i = get_global_id(0); to[i] = to[i] * 3 + from[i] + value;\n"
+    "}\n"
+    "kernel void wait_for_flag(global atomic_uint *flag, global uint *p) {\n"
+    "    while (!atomic_load_explicit(flag, memory_order_acquire, memory_scope_all_svm_devices)) "
+    "{}\n"
+    "    p[0] = 42;\n"
+    "}\n";
+
+enum { MAX_DEVICES = 2 };
+
+static cl_context context;
+static cl_device_id devices[MAX_DEVICES];
+static cl_command_queue queues[MAX_DEVICES];
+static cl_kernel step, mix, wait_for_flag;
+
+static void set_up(cl_uint count)
+{
+    context = context_of_all(count, devices, queues, NULL, NULL);
+    cl_program program = build(context, source, "-cl-std=CL3.0");
+    step = get_kernel(program, "step");
+    mix = get_kernel(program, "mix");
+    wait_for_flag = get_kernel(program, "wait_for_flag");
+    clReleaseProgram(program);
+}
+
+static void tear_down(cl_uint count)
+{
+    clReleaseKernel(step);
+    clReleaseKernel(mix);
+    clReleaseKernel(wait_for_flag);
+    for (cl_uint i = 0; i < count; i++)
+        clReleaseCommandQueue(queues[i]);
+    clReleaseContext(context);
+}
+
+static cl_uint *new_region(size_t bytes, cl_uint value)
+{
+    cl_uint *p = clSVMAlloc(context, CL_MEM_READ_WRITE, bytes, 0);
+    REQUIRE(p);
+    CHECK_CL(clEnqueueSVMMap(queues[0], CL_TRUE, CL_MAP_WRITE, p, bytes, 0, NULL, NULL),
+             CL_SUCCESS);
+    for (size_t i = 0; i < bytes / 4; i++)
+        p[i] = value;
+    CHECK_CL(clEnqueueSVMUnmap(queues[0], p, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clFinish(queues[0]), CL_SUCCESS);
+    return p;
+}
+
+static cl_event enqueue_step(cl_command_queue queue, cl_uint *p, cl_uint value, cl_uint count,
+                             const cl_event *events)
+{
+    size_t items = COUNT;
+    cl_event event = NULL;
+    CHECK_CL(clSetKernelArgSVMPointer(step, 0, p), CL_SUCCESS);
+    CHECK_CL(clSetKernelArg(step, 1, sizeof value, &value), CL_SUCCESS);
+    CHECK_CL(clEnqueueNDRangeKernel(queue, step, 1, NULL, &items, NULL, count, events, &event),
+             CL_SUCCESS);
+    return event;
+}
+
+/* Releases the event. */
+static cl_int end_of(cl_event event)
+{
+    cl_int status = 1;
+    clWaitForEvents(1, &event);
+    CHECK_CL(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL),
+             CL_SUCCESS);
+    clReleaseEvent(event);
+    return status;
+}
+
+/* Whether all of what kernels change has this value, for the host. */
+static bool is_all(cl_uint *p, cl_uint value)
+{
+    bool is = true;
+    CHECK_CL(clEnqueueSVMMap(queues[0], CL_TRUE, CL_MAP_READ, p, BYTES, 0, NULL, NULL), CL_SUCCESS);
+    for (size_t i = 0; i < COUNT; i++)
+        is &= p[i] == value;
+    CHECK_CL(clEnqueueSVMUnmap(queues[0], p, 0, NULL, NULL), CL_SUCCESS);
+    CHECK_CL(clFinish(queues[0]), CL_SUCCESS);
+    return is;
+}
+
+/* --- One thing that fails
+ * -------------------------------------------------------------------------- */
+
+/* The first one of the device fails, and what is done in its place does not. */
+static void is_made_good(void)
+{
+    set_up(1);
+    cl_uint *p = new_region(LARGE, 1000);
+    CHECK_CL(end_of(enqueue_step(queues[0], p, 7, 0, NULL)), CL_COMPLETE);
+    CHECK(is_all(p, 3007));
+    clSVMFree(context, p);
+    tear_down(1);
+}
+
+/* The first two fail, so that the command does not run. */
+static void is_an_error(void)
+{
+    set_up(1);
+    cl_uint *p = new_region(LARGE, 1000);
+    CHECK_CL(end_of(enqueue_step(queues[0], p, 7, 0, NULL)), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+    CHECK(is_all(p, 1000));
+    CHECK_CL(end_of(enqueue_step(queues[0], p, 7, 0, NULL)), CL_COMPLETE);
+    CHECK(is_all(p, 3007));
+    clSVMFree(context, p);
+    tear_down(1);
+}
+
+static cl_event hold_queue(cl_command_queue queue, cl_uint *flag, cl_uint *p)
+{
+    cl_event event;
+    size_t one = 1;
+    CHECK_CL(clSetKernelArgSVMPointer(wait_for_flag, 0, flag), CL_SUCCESS);
+    CHECK_CL(clSetKernelArgSVMPointer(wait_for_flag, 1, p), CL_SUCCESS);
+    CHECK_CL(clEnqueueNDRangeKernel(queue, wait_for_flag, 1, NULL, &one, NULL, 0, NULL, &event),
+             CL_SUCCESS);
+    return event;
+}
+
+/* Behind a kernel that runs until it is told not to, two queues fill the ring: in one what is to
+ * fail, from the fourth binding on for good (after the flag, `held` and `other`), and in the other
+ * what must come out right. */
+static void others_come_out_right(void)
+{
+    enum { DEPTH = 40 };
+    cl_int error;
+    set_up(1);
+    cl_command_queue failing =
+        clCreateCommandQueueWithProperties(context, devices[0], NULL, &error);
+    REQUIRE_CL(error);
+    cl_uint *flag = clSVMAlloc(
+        context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER | CL_MEM_SVM_ATOMICS, 64, 0);
+    cl_uint *held = new_region(LARGE, 0), *other = new_region(LARGE, 1),
+            *fails = new_region(LARGE, 1000);
+    REQUIRE(flag);
+    __atomic_store_n(flag, 0, __ATOMIC_SEQ_CST);
+    cl_event holding = hold_queue(queues[0], flag, held), events[DEPTH], bad[DEPTH];
+    cl_uint expected = 1;
+    for (cl_uint i = 0; i < DEPTH; i++) {
+        events[i] = enqueue_step(queues[0], other, i, 0, NULL);
+        bad[i] = enqueue_step(failing, fails, i, 0, NULL);
+        expected = expected * 3 + i;
+    }
+    __atomic_store_n(flag, 1, __ATOMIC_SEQ_CST);
+    CHECK_CL(end_of(holding), CL_COMPLETE);
+    for (cl_uint i = 0; i < DEPTH; i++) {
+        CHECK_CL(end_of(events[i]), CL_COMPLETE);
+        CHECK_CL(end_of(bad[i]), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+    }
+    CHECK(is_all(other, expected));
+    CHECK(is_all(fails, 1000));
+    CHECK(is_all(held, 42) == false && held[0] == 42); /* one item wrote */
+    clSVMFree(context, flag);
+    clSVMFree(context, held);
+    clSVMFree(context, other);
+    clSVMFree(context, fails);
+    clReleaseCommandQueue(failing);
+    tear_down(1);
+}
+
+/* The pages of all agents, which kernels reach without naming them, cannot be bound: then no kernel
+ * runs, until they can. */
+static void home_is_needed(void)
+{
+    set_up(1);
+    cl_uint *fine = clSVMAlloc(context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, LARGE, 0);
+    cl_uint *p = new_region(LARGE, 1000);
+    REQUIRE(fine);
+    fine[0] = 5;
+    CHECK_CL(end_of(enqueue_step(queues[0], p, 7, 0, NULL)), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+    CHECK(is_all(p, 1000));
+    CHECK_CL(end_of(enqueue_step(queues[0], fine, 7, 0, NULL)), CL_COMPLETE);
+    CHECK(fine[0] == 22);
+    CHECK_CL(end_of(enqueue_step(queues[0], p, 7, 0, NULL)), CL_COMPLETE);
+    CHECK(is_all(p, 3007));
+    clSVMFree(context, fine);
+    clSVMFree(context, p);
+    tear_down(1);
+}
+
+/* A transfer to the host fails: so does the map, and nothing else. */
+static void a_map_fails(void)
+{
+    set_up(1);
+    cl_uint *p = new_region(LARGE, 1000);
+    CHECK_CL(end_of(enqueue_step(queues[0], p, 7, 0, NULL)), CL_COMPLETE);
+    CHECK(clEnqueueSVMMap(queues[0], CL_TRUE, CL_MAP_READ, p, BYTES, 0, NULL, NULL) != CL_SUCCESS);
+    CHECK_CL(end_of(enqueue_step(queues[0], p, 7, 0, NULL)), CL_COMPLETE);
+    CHECK(is_all(p, 3007 * 3 + 7));
+    clSVMFree(context, p);
+    tear_down(1);
+}
+
+/* --- Random commands
+ * ------------------------------------------------------------------------------- */
+
+enum { REGIONS = 4, ROUNDS = 8, MAX_ROUNDS = 60, STEPS = 24 };
+
+/* One command, and what it does to the model if it ends well. */
+struct issued {
+    cl_event event;
+    int kind, to, from;
+    cl_uint value;
+    size_t first, count;
+};
+
+static cl_uint *regions[REGIONS], model[REGIONS][COUNT];
+
+static void apply(const struct issued *issued)
+{
+    cl_uint *to = model[issued->to];
+    const cl_uint *from = model[issued->from];
+    for (size_t i = 0; i < COUNT && issued->kind < 2; i++)
+        to[i] = issued->kind == 0 ? to[i] * 3 + issued->value : to[i] * 3 + from[i] + issued->value;
+    for (size_t i = issued->first; i < issued->first + issued->count && issued->kind >= 2; i++)
+        to[i] = issued->kind == 2 ? issued->value : from[i];
+}
+
+static void issue(struct issued *issued, cl_command_queue queue, cl_uint count,
+                  const cl_event *events)
+{
+    size_t items = COUNT;
+    cl_uint *to = regions[issued->to], *from = regions[issued->from];
+    switch (issued->kind) {
+    case 0:
+        issued->event = enqueue_step(queue, to, issued->value, count, events);
+        break;
+    case 1:
+        CHECK_CL(clSetKernelArgSVMPointer(mix, 0, from), CL_SUCCESS);
+        CHECK_CL(clSetKernelArgSVMPointer(mix, 1, to), CL_SUCCESS);
+        CHECK_CL(clSetKernelArg(mix, 2, sizeof issued->value, &issued->value), CL_SUCCESS);
+        CHECK_CL(clEnqueueNDRangeKernel(queue, mix, 1, NULL, &items, NULL, count, events,
+                                        &issued->event),
+                 CL_SUCCESS);
+        break;
+    case 2:
+        CHECK_CL(clEnqueueSVMMemFill(queue, to + issued->first, &issued->value, 4,
+                                     issued->count * 4, count, events, &issued->event),
+                 CL_SUCCESS);
+        break;
+    default:
+        CHECK_CL(clEnqueueSVMMemcpy(queue, CL_FALSE, to + issued->first, from + issued->first,
+                                    issued->count * 4, count, events, &issued->event),
+                 CL_SUCCESS);
+        break;
+    }
+    clFlush(queue);
+}
+
+/* A round of commands on one device without events, or on both, each behind the last ones that had
+ * to do with its regions. What ends well counts, in order. */
+static unsigned play_round(unsigned *seed, unsigned round)
+{
+    struct issued issued[STEPS];
+    int last[REGIONS], one = rand_r(seed) % 3 ? -1 : rand_r(seed) % MAX_DEVICES;
+    unsigned errors = 0;
+    memset(last, 0xff, sizeof last);
+    if (round % 2) { /* the host changes something in between */
+        int r = rand_r(seed) % REGIONS;
+        CHECK_CL(clEnqueueSVMMap(queues[0], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, regions[r], BYTES,
+                                 0, NULL, NULL),
+                 CL_SUCCESS);
+        for (size_t i = 0; i < COUNT; i += 3)
+            model[r][i] = regions[r][i] = round;
+        CHECK_CL(clEnqueueSVMUnmap(queues[0], regions[r], 0, NULL, NULL), CL_SUCCESS);
+        CHECK_CL(clFinish(queues[0]), CL_SUCCESS);
+    }
+    for (int s = 0; s < STEPS; s++) {
+        struct issued *new = &issued[s];
+        cl_event events[2];
+        cl_uint count = 0;
+        *new = (struct issued){
+            .kind = rand_r(seed) % 4, .to = rand_r(seed) % REGIONS, .value = (cl_uint)rand_r(seed)};
+        new->from = (new->to + 1 + rand_r(seed) % (REGIONS - 1)) % REGIONS;
+        new->first = (size_t)rand_r(seed) % 2 * (COUNT / 4);
+        new->count = rand_r(seed) % 2 ? COUNT - new->first : COUNT / 2;
+        if (one < 0 && last[new->to] >= 0)
+            events[count++] = issued[last[new->to]].event;
+        if (one < 0 && last[new->from] >= 0 && last[new->from] != last[new->to])
+            events[count++] = issued[last[new->from]].event;
+        issue(new, queues[one < 0 ? rand_r(seed) % MAX_DEVICES : one], count,
+              count ? events : NULL);
+        last[new->to] = last[new->from] = s;
+    }
+    for (int i = 0; i < MAX_DEVICES; i++)
+        clFinish(queues[i]);
+    for (int s = 0; s < STEPS; s++) {
+        cl_int status = end_of(issued[s].event);
+        CHECK(status <= 0);
+        errors += status < 0;
+        if (status == CL_COMPLETE)
+            apply(&issued[s]);
+    }
+    return errors;
+}
+
+static void compare_all(const char *what, unsigned round)
+{
+    for (int r = 0; r < REGIONS; r++) {
+        CHECK_CL(
+            clEnqueueSVMMap(queues[r % 2], CL_TRUE, CL_MAP_READ, regions[r], BYTES, 0, NULL, NULL),
+            CL_SUCCESS);
+        if (memcmp(regions[r], model[r], BYTES) != 0) {
+            fprintf(stderr, "%s: region %d is wrong after round %u\n", what, r, round);
+            CHECK(false);
+        }
+        CHECK_CL(clEnqueueSVMUnmap(queues[r % 2], regions[r], 0, NULL, NULL), CL_SUCCESS);
+        CHECK_CL(clFinish(queues[r % 2]), CL_SUCCESS);
+    }
+}
+
+static void random_commands(void)
+{
+    const char *what = getenv("SAMEPAGE_VIRTUAL_FAILS");
+    const char *chosen = getenv("SAMEPAGE_TEST_SEED");
+    unsigned seed = chosen ? (unsigned)atoi(chosen) : 1, errors = 1;
+    set_up(MAX_DEVICES);
+    for (int r = 0; r < REGIONS; r++) {
+        regions[r] = new_region(r % 2 ? LARGE : BYTES, (cl_uint)r);
+        for (size_t i = 0; i < COUNT; i++)
+            model[r][i] = (cl_uint)r;
+    }
+    for (unsigned round = 0; round < ROUNDS || (errors && round < MAX_ROUNDS); round++) {
+        errors = play_round(&seed, round);
+        compare_all(what, round);
+    }
+    CHECK(errors == 0); /* by now what was to fail has failed */
+    for (int r = 0; r < REGIONS; r++)
+        clSVMFree(context, regions[r]);
+    tear_down(MAX_DEVICES);
+}
+
+/* --- Scenarios
+ * ------------------------------------------------------------------------------------- */
+
+static const struct scenario {
+    const char *name, *devices, *fails;
+    void (*run)(void);
+} scenarios[] = {
+    {"arrival", "virtual,mem=64M", "arrival:1", is_made_good},
+    {"bind", "virtual,mem=64M", "bind:1", is_made_good},
+    {"arrivals", "virtual,mem=64M", "arrival:1:2", is_an_error},
+    {"binds", "virtual,mem=64M", "bind:1:2", is_an_error},
+    {"others", "virtual,mem=64M", "bind:4:1000", others_come_out_right},
+    {"home", "virtual,mem=64M", "bind:1:4", home_is_needed},
+    {"map", "virtual,mem=64M", "departure:1", a_map_fails},
+    {"random", "virtual:2,mem=64M", NULL, random_commands},
+};
+
+/* Runs the test for a scenario, in a process of its own. */
+static void run(const struct scenario *scenario, const char *fails, const char *seed)
+{
+    int status = -1;
+    fflush(NULL);
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        setenv("SAMEPAGE_DEVICES", scenario->devices, 1);
+        setenv("SAMEPAGE_VIRTUAL_FAILS", fails, 1);
+        setenv("SAMEPAGE_TEST_SEED", seed, 1);
+        alarm(60);
+        execl("/proc/self/exe", "device_failures", scenario->name, NULL);
+        _exit(127);
+    }
+    REQUIRE(waitpid(child, &status, 0) == child);
+    if (status)
+        fprintf(stderr, "scenario %s with %s, seed %s: status %d\n", scenario->name, fails, seed,
+                status);
+    CHECK(status == 0);
+}
+
+int main(int argc, char **argv)
+{
+    const size_t count = sizeof scenarios / sizeof scenarios[0];
+    for (size_t i = 0; i < count; i++) {
+        if (argc > 1 && !strcmp(argv[1], scenarios[i].name)) {
+            scenarios[i].run();
+            return check_result();
+        }
+        if (argc == 1 && scenarios[i].fails)
+            run(&scenarios[i], scenarios[i].fails, "1");
+    }
+    for (int n = 1; n <= 60; n++) {
+        static const char *const forms[] = {"any:%d", "any:%d:2", "any:%d:5"};
+        char fails[32], seed[16];
+        snprintf(fails, sizeof fails, forms[n % 3], n);
+        snprintf(seed, sizeof seed, "%d", n);
+        run(&scenarios[count - 1], fails, seed);
+    }
+    return check_result();
+}
