@@ -34,7 +34,7 @@ struct device *device_create(void)
     cl_int error = CL_SUCCESS;
     if (!device)
         abort();
-    clGetDeviceIDs(find_platform(), CL_DEVICE_TYPE_CPU, 1, &device->id, NULL);
+    clGetDeviceIDs(find_platform(), CL_DEVICE_TYPE_ALL, 1, &device->id, NULL);
     device->context = clCreateContext(NULL, 1, &device->id, NULL, NULL, &error);
     device->queue = clCreateCommandQueueWithProperties(device->context, device->id, NULL, &error);
     if (error) {
