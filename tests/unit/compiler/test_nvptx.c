@@ -729,6 +729,63 @@ static void obeys_options(void **state)
     }
 }
 
+/* The bytes that the text gives a variable; what it leaves out is zero. */
+static void read_bytes(const char *ptx, const char *name, unsigned char *bytes, size_t size)
+{
+    struct sp_cc_text declaration = {0};
+    sp_cc_text_format(&declaration, " %s[%zu] = {", name, size);
+    const char *at = strstr(ptx, declaration.bytes);
+    if (!at)
+        fail_msg("no '%s' in\n%.4000s", declaration.bytes, ptx);
+    memset(bytes, 0, size);
+    at += declaration.size;
+    for (size_t i = 0; i < size; i++) {
+        char *end;
+        bytes[i] = (unsigned char)strtoul(at, &end, 10);
+        if (*end == '}')
+            break;
+        at = end + 1;
+    }
+    sp_cc_text_finish(&declaration);
+}
+
+/* Vectors of three elements take the room of four, in arrays and structures as well. */
+static void lays_constants_out(void **state)
+{
+    (void)state;
+    struct entry {
+        _Alignas(16) char kind;
+        _Alignas(16) float place[4];
+        _Alignas(8) short near[2][4];
+        int tail;
+        _Alignas(32) int64_t far[4];
+    };
+    static const struct entry table[2] = {
+        {1, {1, 2, 3}, {{4, 5, 6}, {7, 8, 9}}, 10, {-1, -2, -3}},
+        {11, {12, 13, 14}, {{0}, {18, 19, 20}}, 21, {0}},
+    };
+    static const int pair[2][4] = {{45, 46, 47}, {48, 49, 50}};
+    unsigned char bytes[sizeof(table)];
+    char *ptx = compile("struct entry { char kind; float3 place; short3 near[2]; int tail;\n"
+                        "               long3 far; };\n"
+                        "constant struct entry table[2] = {\n"
+                        "    {1, (float3)(1, 2, 3), {(short3)(4, 5, 6), (short3)(7, 8, 9)}, 10,\n"
+                        "     (long3)(-1, -2, -3)},\n"
+                        "    {11, (float3)(12, 13, 14), {0, (short3)(18, 19, 20)}, 21, 0}};\n"
+                        "constant int3 pair[2] = {(int3)(45, 46, 47), (int3)(48, 49, 50)};\n"
+                        "__kernel void k(__global int *out, uint n)\n"
+                        "{\n"
+                        "    constant struct entry *at = &table[n & 1];\n"
+                        "    out[0] = at->kind + (int)at->place.y + at->near[out[1] & 1].z;\n"
+                        "    out[1] = at->tail + (int)at->far.z + pair[n & 1].y;\n"
+                        "}\n");
+    read_bytes(ptx, "table", bytes, sizeof(table));
+    assert_memory_equal(bytes, table, sizeof(table));
+    read_bytes(ptx, "pair", bytes, sizeof(pair));
+    assert_memory_equal(bytes, pair, sizeof(pair));
+    free(ptx);
+}
+
 /* With tables of pointers, the atomic unit, debug information, and local and private arrays. */
 static void suits_each_architecture(void **state)
 {
@@ -818,6 +875,7 @@ int main(void)
         cmocka_unit_test(keeps_null_pointers),
         cmocka_unit_test(splits_unaligned_vectors),
         cmocka_unit_test(obeys_options),
+        cmocka_unit_test(lays_constants_out),
         cmocka_unit_test(suits_each_architecture),
         cmocka_unit_test(refuses_other_targets),
         cmocka_unit_test(takes_hard_kernels),

@@ -7,6 +7,7 @@
 #include "compiler/cc/describe.h"
 #include "compiler/cc/gpu/atomics.h"
 #include "compiler/cc/gpu/builtins.h"
+#include "compiler/cc/gpu/constants.h"
 #include "compiler/cc/gpu/counts.h"
 #include "compiler/cc/gpu/entry.h"
 #include "compiler/cc/gpu/machine.h"
@@ -383,6 +384,7 @@ static enum sp_cc_status generate(struct work *work, struct sp_cc_text *image,
         return SP_CC_INTERNAL;
     if (work->optimise)
         sp_gpu_count_under_conditions(work->module);
+    sp_gpu_pad_constants(work->module);
     sp_ir_dump(work->module, "gpu-optimised");
     return emit(work, image, log);
 }
