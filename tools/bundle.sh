@@ -53,22 +53,7 @@ done | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u |
     cp "$(readlink -f "$library")" "$toolchain/lib/$(basename "$library")"
   done
 
-cat >"$top/env" <<'END'
-#!/bin/sh
-# Prints what makes this copy of Samepage known to a shell: eval "$(path/to/env)"
-top=$(cd "$(dirname "$0")" && pwd) || exit 1
-vendors=$top/vendors
-if ! mkdir -p "$vendors" 2>/dev/null || ! printf '%s\n' "$top/lib/samepage/libsamepage.so" >"$vendors/samepage.icd" 2>/dev/null; then
-    vendors=${TMPDIR:-/tmp}/samepage-vendors-$(id -u)
-    mkdir -p "$vendors" && printf '%s\n' "$top/lib/samepage/libsamepage.so" >"$vendors/samepage.icd" || exit 1
-fi
-quoted() { printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"; }
-printf 'export OCL_ICD_VENDORS=%s\n' "$(quoted "$vendors")"
-printf 'unset OCL_ICD_FILENAMES\n'
-printf 'export PATH=%s:"$PATH"\n' "$(quoted "$top/bin")"
-# Some loaders (the one of NVIDIA's toolkit, for instance) read no vendor folder but their own.
-printf 'export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\n' "$(quoted "$top/lib/loader")"
-END
+cp "$(dirname "$0")/bundle-env.sh" "$top/env"
 chmod +x "$top/env"
 
 tar -C "$work" --owner=0 --group=0 -cf - "$name" | xz -9 -T0 >"$output.part"
