@@ -14,8 +14,12 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #define HOST_LANES 32u
+
+/* UNIT_LAST_PAUSE of unit.h, which comes behind this. */
+#define HOST_SLEEP_NS 20000u
 
 struct host_warp {
     pthread_mutex_t lock;
@@ -127,8 +131,12 @@ static void warp_sync(uint group)
 
 static void warp_pause(uint nanoseconds)
 {
-    (void)nanoseconds;
-    sched_yield();
+    /* The longest is a sleep, so that patience lasts as long as it does on a GPU however busy the
+     * machine is; shorter ones would take longer than they say. */
+    if (nanoseconds >= HOST_SLEEP_NS)
+        usleep(nanoseconds / 1000);
+    else
+        sched_yield();
 }
 
 static void system_fence(void)

@@ -59,6 +59,8 @@ static bool is_of_use(struct sp_device *device)
 static bool says(struct sp_device *device, const char *words)
 {
     const char *notice = device->ops->notice(device);
+    if (!words && notice)
+        fprintf(stderr, "'%s'\n", notice);
     if (!words)
         return !notice;
     if (!notice || !strstr(notice, words))
