@@ -148,7 +148,8 @@ int tool_devices(int argc, char **argv)
         const struct sp_device_info *info = &device->info;
         num_gpus += !strcmp(info->driver_name, "cuda");
         printf("%u  %s\n", i, info->name);
-        printf("   driver         %s%s\n", info->driver_name,
+        printf("   driver         %s%s%s%s\n", info->driver_name, info->vendor_version ? ", " : "",
+               info->vendor_version ? info->vendor_version : "",
                info->own_memory ? ", in a process of its own" : ", in the application's process");
         print_usability(device);
         printf("   compute units  %u\n", info->compute_units);

@@ -5,6 +5,7 @@
  * Sub-devices answer through their own sp_device_info. No state, no lock.
  */
 #include <stdint.h>
+#include <stdio.h>
 
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
@@ -12,6 +13,8 @@
 #include "api/device.h"
 #include "api/extensions.h"
 #include "api/info.h"
+#include "device/selection.h"
+#include "runtime/context.h"
 
 /* Constant memory is global memory, and could be as large. But programs that fill what is reported
  * index it with an int, as the conformance suite's `constant` does. */
@@ -33,6 +36,14 @@
 
 /* clock_gettime gives nanoseconds (util/time.h). */
 #define PROFILING_TIMER_RESOLUTION_NS 1u
+
+/* The queries of AMD's cl_amd_copy_buffer_p2p, which no other extension has and the Khronos headers
+ * do not have either. The extension's function is not here, so neither is its name among the
+ * extensions. */
+#ifndef CL_DEVICE_NUM_P2P_DEVICES_AMD
+#define CL_DEVICE_NUM_P2P_DEVICES_AMD 0x4088
+#define CL_DEVICE_P2P_DEVICES_AMD 0x4089
+#endif
 
 #define ATOMIC_MEMORY_CAPABILITIES                                                                 \
     (CL_DEVICE_ATOMIC_ORDER_RELAXED | CL_DEVICE_ATOMIC_ORDER_ACQ_REL |                             \
@@ -239,6 +250,45 @@ static cl_int reply_partition_type(const struct sp_query *query, cl_device_id de
                           device->partition_count * sizeof device->partition[0]);
 }
 
+/* Ours, and that of the vendor's driver beneath. */
+static cl_int reply_driver_version(const struct sp_query *query, const struct sp_device_info *info)
+{
+    char text[96];
+    int length = info->vendor_version
+                     ? snprintf(text, sizeof text, SP_VERSION " (%s)", info->vendor_version)
+                     : snprintf(text, sizeof text, SP_VERSION);
+    return sp_query_reply(query, text, (size_t)length + 1);
+}
+
+/* The devices to whose memory this one copies directly; how many. Waits until the device has said
+ * it. */
+static cl_uint find_peers(cl_device_id device, cl_device_id peers[SP_MAX_CLIENT_DEVICES])
+{
+    cl_platform_id platform = sp_platform_get();
+    struct sp_device *own = device->device;
+    cl_uint count = 0;
+    for (cl_uint i = 0; i < platform->num_devices && count < SP_MAX_CLIENT_DEVICES; i++) {
+        struct sp_device *other = platform->devices[i]->device;
+        if (own->ops->sees && other != own && other->info.own_memory &&
+            own->ops->sees(own, other->agent))
+            peers[count++] = platform->devices[i];
+    }
+    return count;
+}
+
+static cl_int reply_num_peers(const struct sp_query *query, cl_device_id device)
+{
+    cl_device_id peers[SP_MAX_CLIENT_DEVICES];
+    return reply_uint(query, find_peers(device, peers));
+}
+
+static cl_int reply_peers(const struct sp_query *query, cl_device_id device)
+{
+    cl_device_id peers[SP_MAX_CLIENT_DEVICES];
+    cl_uint count = find_peers(device, peers);
+    return sp_query_reply(query, peers, count * sizeof peers[0]);
+}
+
 /* The queries whose answers are strings. NULL: not one of them. */
 static const char *string_of(cl_device_info param, const struct sp_device_info *info)
 {
@@ -247,8 +297,6 @@ static const char *string_of(cl_device_info param, const struct sp_device_info *
         return info->name;
     case CL_DEVICE_VENDOR:
         return info->vendor;
-    case CL_DRIVER_VERSION:
-        return SP_VERSION;
     case CL_DEVICE_PROFILE:
         return "FULL_PROFILE";
     case CL_DEVICE_VERSION:
@@ -331,8 +379,6 @@ static cl_int reply_constant(const struct sp_query *query, cl_device_info param)
         return reply_size(query, MAX_GLOBAL_VARIABLE_BYTES);
     case CL_DEVICE_PRINTF_BUFFER_SIZE:
         return reply_size(query, PRINTF_BUFFER_BYTES);
-    case CL_DEVICE_PROFILING_TIMER_RESOLUTION:
-        return reply_size(query, PROFILING_TIMER_RESOLUTION_NS);
     case CL_DEVICE_QUEUE_ON_HOST_PROPERTIES:
         return reply_ulong(query,
                            CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE);
@@ -464,6 +510,14 @@ cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info param_nam
         return reply_uint(&query, device->parent ? sp_object_handles(&device->object) : 1);
     case CL_DEVICE_UUID_KHR:
         return reply_device_uuid(&query, device);
+    case CL_DRIVER_VERSION:
+        return reply_driver_version(&query, info);
+    case CL_DEVICE_PROFILING_TIMER_RESOLUTION:
+        return reply_size(&query, info->timer_ns ? info->timer_ns : PROFILING_TIMER_RESOLUTION_NS);
+    case CL_DEVICE_NUM_P2P_DEVICES_AMD:
+        return reply_num_peers(&query, device);
+    case CL_DEVICE_P2P_DEVICES_AMD:
+        return reply_peers(&query, device);
     case CL_DEVICE_AVAILABLE:
         return reply_uint(&query, !device->device->root->is_given_up);
     case CL_DEVICE_ERROR_CORRECTION_SUPPORT:

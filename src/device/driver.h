@@ -198,7 +198,8 @@ enum sp_svm_level {
 struct sp_device_info {
     const char *name;
     const char *vendor;
-    const char *driver_name; /* "cpu", "virtual", "cuda", "amdgpu" */
+    const char *driver_name;    /* "cpu", "virtual", "cuda", "amdgpu" */
+    const char *vendor_version; /* of the vendor's own driver beneath; NULL: there is none */
     uint32_t vendor_id;
     bool is_cpu, is_gpu;
     bool own_memory; /* false: works in the host's memory */
@@ -219,6 +220,7 @@ struct sp_device_info {
     uint32_t svm_levels;     /* SP_SVM_ bits that are true of it */
     bool has_failed_atomics; /* SP_SVM_ATOMICS is not among them because its self-test failed */
     uint32_t numa_nodes;     /* nodes with processors of this device; at least 1 */
+    uint32_t timer_ns;       /* steps of sp_work.start_ns and end_ns; 0: of 1 */
     bool fp64;
     bool compiles_code; /* further, when it is loaded: what that says belongs into the build log */
     bool corrects_errors;   /* its memory has ECC, and it is on */

@@ -101,6 +101,15 @@ static int be_program(const char *name)
     REQUIRE_CL(clGetDeviceIDs(check_platform(), CL_DEVICE_TYPE_GPU, 1, &device, NULL));
     cl_context context = make_context(&device);
     if (!strcmp(name, "works")) {
+        char version[64] = "";
+        size_t steps = 0;
+        CHECK_CL(clGetDeviceInfo(device, CL_DRIVER_VERSION, sizeof version, version, NULL),
+                 CL_SUCCESS);
+        CHECK(strstr(version, " (CUDA 13.0)"));
+        CHECK_CL(clGetDeviceInfo(device, CL_DEVICE_PROFILING_TIMER_RESOLUTION, sizeof steps, &steps,
+                                 NULL),
+                 CL_SUCCESS);
+        CHECK(steps == 500);
         CHECK(fill(context, device) == CL_COMPLETE);
         CHECK(is_available(device) == CL_TRUE);
         pthread_mutex_lock(&heard.lock);

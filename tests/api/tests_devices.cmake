@@ -5,6 +5,7 @@ set(SP_API_TESTS_DEVICES
   device_death_idle
   device_failures
   device_paths
+  device_peers
   device_prints
   device_refused
   device_streams

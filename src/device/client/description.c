@@ -245,6 +245,7 @@ void sp_client_use_description(struct client_device *device)
     struct sp_device_info *info = &device->device.info;
     info->name = said->name;
     info->vendor = said->vendor;
+    info->vendor_version = said->driver_version;
     info->vendor_id = said->vendor_id;
     info->compute_units = said->compute_units;
     info->clock_mhz = said->clock_mhz;

@@ -34,6 +34,9 @@
 #define PROCESSORS_PER_GPU 4u
 #define MAX_SPIN_US 1000000u
 
+/* What cuEventElapsedTime can tell apart ("CUDA Driver API", Event Management). */
+#define CUDA_TIMER_NS 500u
+
 struct client_device *sp_client_devices;
 unsigned sp_client_num_devices;
 
@@ -134,6 +137,7 @@ static void set_up_cuda(struct client_device *device, uint32_t ordinal, bool is_
     info->name = device->name;
     info->vendor = "";
     info->driver_name = "cuda";
+    info->timer_ns = CUDA_TIMER_NS;
     info->is_gpu = true;
     info->own_memory = true;
     info->numa_nodes = 1;
@@ -294,8 +298,16 @@ static int probe(struct sp_device ***found, unsigned *count)
     for (uint32_t i = 0; i < total; i++) {
         struct client_device *device = &sp_client_devices[i];
         if (device->device.info.is_gpu) {
-            if (device->is_doubtful || !sp_client_await_description(device))
+            if (device->is_doubtful)
                 continue;
+            if (!sp_client_await_description(device)) {
+                if (!device->device.is_given_up)
+                    fprintf(stderr,
+                            "samepage: device %s is left out: it did not say in time what it is; "
+                            "a program that starts later finds it if it has by then.\n",
+                            device->name);
+                continue;
+            }
             sp_client_use_description(device);
         }
         device->is_listed = true;
