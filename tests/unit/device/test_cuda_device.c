@@ -647,6 +647,26 @@ static void wrong_code_is_refused(void **state)
     assert_int_equal(losses_of(first), 0);
 }
 
+static void kernels_have_names_of_any_length(void **state)
+{
+    (void)state;
+    enum { LENGTH = 2000 };
+    static char name[LENGTH + 1], text[LENGTH + 64];
+    struct sp_kernel_info info = {.name = name, .attributes = "", .args_bytes = 0};
+    struct sp_program_info long_program = {.num_kernels = 1, .kernels = &info};
+    struct sp_kernel_code long_code = {.name = name};
+    struct sp_code *loaded;
+    char *log;
+    memset(name, 'k', LENGTH);
+    snprintf(text, sizeof text, ".entry sp_kernel_%s", name);
+    assert_int_equal(first->ops->load(first, text, strlen(text) + 1, &long_program, &long_code, 1,
+                                      &log, &loaded),
+                     0);
+    free(log);
+    assert_non_null(first->ops->find(loaded, name));
+    first->ops->unload(loaded);
+}
+
 static void code_comes_with_what_the_driver_says(void **state)
 {
     (void)state;
@@ -920,6 +940,7 @@ int main(void)
         cmocka_unit_test(prints),
         cmocka_unit_test(many_works_keep_their_order),
         cmocka_unit_test(wrong_code_is_refused),
+        cmocka_unit_test(kernels_have_names_of_any_length),
         cmocka_unit_test(code_comes_with_what_the_driver_says),
         cmocka_unit_test(a_fault_ends_one_device),
         cmocka_unit_test(host_and_gpu_count_together),

@@ -95,24 +95,41 @@ void sp_cuda_unload(void *loaded)
     free(code);
 }
 
+/* 0; -ENOEXEC where there is none; -ENOMEM. Names have no limit. */
+static int find_function(CUmodule module, const char *prefix, const char *name,
+                         CUfunction *function)
+{
+    char *symbol = sp_format("%s%s", prefix, name);
+    if (!symbol)
+        return -ENOMEM;
+    CUresult result = sp_cuda.ModuleGetFunction(function, module, symbol);
+    free(symbol);
+    if (result)
+        *function = NULL;
+    return result ? -ENOEXEC : 0;
+}
+
 static int find_kernels(struct cuda_code *code, const struct sp_program_info *info,
                         const struct sp_kernel_code *codes)
 {
-    char symbol[512];
     for (uint32_t i = 0; i < code->num_kernels; i++) {
         struct cuda_kernel *kernel = &code->kernels[i];
         int bytes = 0;
         kernel->info = sp_program_info_find(info, codes[i].name);
-        snprintf(symbol, sizeof symbol, SP_GPU_KERNEL_SYMBOL_PREFIX "%s", codes[i].name);
-        if (!kernel->info ||
-            sp_cuda.ModuleGetFunction(&kernel->usual.function, code->module, symbol) ||
-            sp_cuda.FuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+        if (!kernel->info)
+            return -ENOEXEC;
+        int error = find_function(code->module, SP_GPU_KERNEL_SYMBOL_PREFIX, codes[i].name,
+                                  &kernel->usual.function);
+        if (error)
+            return error;
+        if (sp_cuda.FuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
                                      kernel->usual.function))
             return -ENOEXEC;
+        error = find_function(code->module, SP_GPU_PAIR_SYMBOL_PREFIX, codes[i].name,
+                              &kernel->pair.function);
+        if (error == -ENOMEM)
+            return error; /* else: most have none */
         kernel->static_local_bytes = (uint32_t)bytes;
-        snprintf(symbol, sizeof symbol, SP_GPU_PAIR_SYMBOL_PREFIX "%s", codes[i].name);
-        if (sp_cuda.ModuleGetFunction(&kernel->pair.function, code->module, symbol))
-            kernel->pair.function = NULL; /* most have none */
     }
     return 0;
 }

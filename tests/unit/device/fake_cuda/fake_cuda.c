@@ -784,7 +784,7 @@ ENTRY(cuModuleUnload, CUmodule module)
 
 ENTRY(cuModuleGetFunction, CUfunction *function, CUmodule module, const char *name)
 {
-    char entry[160];
+    char entry[4096];
     CHECK_CONTEXT();
     snprintf(entry, sizeof entry, "entry %s", name);
     const char *found = strstr(module->text, entry);
