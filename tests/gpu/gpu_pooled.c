@@ -304,7 +304,7 @@ static void by_a_death(cl_ulong seed)
 int main(int argc, char **argv)
 {
     if (!find_devices()) {
-        printf("no two devices with memory of their own\n");
+        puts("skipped: there are no two devices with memory of their own");
         return 77;
     }
     if (argc > 1)

@@ -22,6 +22,7 @@
 #define SP_DEVICE_CLIENT_CLIENT_H
 
 #include <pthread.h>
+#include <time.h>
 
 #include "device/driver.h"
 #include "device/fence.h"
@@ -185,6 +186,7 @@ void sp_client_recall(struct client_device *device, const struct sp_device_descr
 /* Makes now the moment from which all devices' answers are waited for, for so long. Before any
  * starts. */
 void sp_client_set_deadline(void);
+const struct timespec *sp_client_deadline(void);
 
 /* Waits until it is known what the device is; until its process has said so. False: it will not be,
  * or the time is over. */
@@ -212,7 +214,7 @@ void sp_client_init(struct client_device *device);
 /* Starts the device's thread, which starts its process. Where that fails the device is dead. */
 void sp_client_start(struct client_device *device);
 
-/* sp_device_ops.await_ready */
+/* sp_device_ops.await_ready; until the deadline at the latest. */
 const char *sp_client_await_ready(struct sp_device *device);
 
 /* Lets the device's thread look at everything once. */

@@ -211,6 +211,11 @@ void sp_client_set_deadline(void)
     deadline.tv_sec += DESCRIBE_SECONDS;
 }
 
+const struct timespec *sp_client_deadline(void)
+{
+    return &deadline;
+}
+
 /* Until *is_there (under the lock), or it is not going to be; whether it is. */
 static bool await(struct client_device *device, const bool *is_there)
 {

@@ -729,12 +729,10 @@ void sp_client_start(struct client_device *device)
 const char *sp_client_await_ready(struct sp_device *given)
 {
     struct client_device *device = client_of(given);
-    struct timespec limit;
-    clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += START_MILLISECONDS / 1000;
+    const struct timespec *limit = sp_client_deadline();
     pthread_mutex_lock(&device->lock);
     while (device->state != CLIENT_RUNNING && !device->device.is_given_up &&
-           pthread_cond_timedwait(&device->moved, &device->lock, &limit) == 0)
+           pthread_cond_timedwait(&device->moved, &device->lock, limit) == 0)
         ;
     bool is_running = device->state == CLIENT_RUNNING, is_given_up = device->device.is_given_up;
     pthread_mutex_unlock(&device->lock);
