@@ -270,7 +270,7 @@ static cl_int enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_comman
     const struct sp_kernel_target *target;
     struct sp_ndrange range;
     struct sp_code_kernel *code = NULL;
-    unsigned char *globals = NULL;
+    struct sp_globals_place globals = {0};
     cl_int error = check_objects(queue, kernel, &target);
     if (error)
         return error;
@@ -309,7 +309,8 @@ static cl_int enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_comman
         command->work.kernel.kernel = code;
         command->work.kernel.range = range;
         command->work.kernel.args = command->extra;
-        command->work.kernel.globals = globals;
+        command->work.kernel.globals = globals.address;
+        command->globals_life = globals.life;
         if (args_bytes)
             memcpy(command->extra, kernel->arg_block, args_bytes);
     }

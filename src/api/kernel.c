@@ -299,7 +299,7 @@ const struct sp_kernel_target *sp_kernel_target_find(cl_kernel kernel, cl_device
 }
 
 cl_int sp_kernel_code_get(cl_kernel kernel, cl_device_id device, const uint64_t local_size[3],
-                          struct sp_code_kernel **code, unsigned char **globals)
+                          struct sp_code_kernel **code, struct sp_globals_place *globals)
 {
     const struct sp_kernel_target *target = sp_kernel_target_find(kernel, device);
     if (!target)

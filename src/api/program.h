@@ -8,6 +8,8 @@
 
 #include "compiler/kernel_info.h"
 #include "device/driver.h"
+
+struct sp_globals_place;
 #include "runtime/context.h"
 #include "runtime/object.h"
 
@@ -60,6 +62,6 @@ const struct sp_kernel_target *sp_kernel_target_find(cl_kernel kernel, cl_device
  * CL_OUT_OF_RESOURCES where code generation failed (the context is told why),
  * CL_OUT_OF_HOST_MEMORY. */
 cl_int sp_kernel_code_get(cl_kernel kernel, cl_device_id device, const uint64_t local_size[3],
-                          struct sp_code_kernel **code, unsigned char **globals);
+                          struct sp_code_kernel **code, struct sp_globals_place *globals);
 
 #endif

@@ -628,7 +628,7 @@ static bool pays_special_code(const struct sp_device *root, const struct sp_kern
 
 int sp_executable_code(struct sp_executable *executable, const struct sp_device *root,
                        const struct sp_kernel_info *kernel, const uint64_t local_size[3],
-                       struct sp_code_kernel **code, unsigned char **globals)
+                       struct sp_code_kernel **code, struct sp_globals_place *globals)
 {
     struct slot *slot;
     int error = get_slot(executable, root, kernel, &slot);
@@ -645,13 +645,14 @@ int sp_executable_code(struct sp_executable *executable, const struct sp_device 
             begin_variant(executable, slot, (uint32_t)(kernel - executable->program.info->kernels),
                           local_size);
     }
-    *globals = NULL;
+    *globals = (struct sp_globals_place){0};
     struct sp_globals *variables = &executable->globals[slot->unit->root];
     /* A kernel that names none may have been given a pointer to one. */
     if (!kernel->uses_globals && !(kernel->follows_pointers && sp_globals_exist(variables)))
         return 0;
+    globals->life = &variables->life;
     return sp_globals_get(variables, executable, executable->context->arena,
-                          executable->roots[slot->unit->root], slot->unit->code, globals);
+                          executable->roots[slot->unit->root], slot->unit->code, &globals->address);
 }
 
 char *sp_executable_load_log(struct sp_executable *executable, const struct sp_device *root)

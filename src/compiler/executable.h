@@ -13,6 +13,7 @@
 #ifndef SP_COMPILER_EXECUTABLE_H
 #define SP_COMPILER_EXECUTABLE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,6 +24,12 @@
 #include "device/driver.h"
 
 struct sp_executable;
+
+/* Where program-scope variables are for a command. */
+struct sp_globals_place {
+    unsigned char *address;  /* NULL: it reaches none */
+    const atomic_uint *life; /* sp_globals.life */
+};
 
 /* One of `program` (the result of sp_step_link), for the root devices `roots`. `options` are
  * copied; they go into code generation. A reference to the context is held. 0, one reference, and
@@ -51,7 +58,7 @@ struct sp_bytes sp_executable_ir(const struct sp_executable *executable);
  * -EIO: code generation failed, and the context was told why, or the device died. */
 int sp_executable_code(struct sp_executable *executable, const struct sp_device *root,
                        const struct sp_kernel_info *kernel, const uint64_t local_size[3],
-                       struct sp_code_kernel **code, unsigned char **globals);
+                       struct sp_code_kernel **code, struct sp_globals_place *globals);
 
 /* What the device's own compiler says of the code for any local size, where it has one
  * (sp_device_info.compiles_code): waits until all of that is loaded. To be freed; NULL: nothing, or

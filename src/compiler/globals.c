@@ -42,10 +42,10 @@ struct init {
     struct sp_coherence coherence;
     struct sp_work work;
     struct sp_device *device;
+    struct sp_globals *globals;       /* the executable's */
     struct sp_executable *executable; /* a reference: its code writes them */
     atomic_uint references;           /* of who waits, and of the work */
     struct sp_gate begun;             /* the work was submitted, or `error` says why not */
-    uint32_t life;
     int error;
 };
 
@@ -62,6 +62,11 @@ static void init_finished(struct sp_work *work, int error)
 {
     struct init *init = (struct init *)((char *)work - offsetof(struct init, work));
     error = sp_coherence_outcome(&init->coherence, error);
+    /* Before the failure is counted, which is when this returns: a command that the device does not
+     * know to be behind a failure finds this (docs/device-process.md). Release: pairs with the
+     * command's look. */
+    if (error)
+        atomic_store_explicit(&init->globals->life, 0, memory_order_release);
     sp_coherence_end(&init->coherence, !error);
     unreference(init);
 }
@@ -75,27 +80,34 @@ static void ranges_ready(struct sp_coherence *coherence)
         sp_coherence_end(coherence, false);
         unreference(init); /* there is no work */
     } else {
-        init->life = init->work.life = coherence->life;
+        init->work.life = coherence->life;
+        init->work.failures_seen = sp_coherence_failures_seen(coherence);
+        /* Relaxed: the lock of who waits comes after. */
+        atomic_store_explicit(&init->globals->life, coherence->life, memory_order_relaxed);
         init->device->ops->submit(init->device, &init->work);
     }
     sp_gate_open(&init->begun); /* who waits has a reference until then */
 }
 
-/* Has the initial values written on the device, whose life they are for is told. With the lock
- * held. */
-static int init_on_device(struct sp_executable *executable, struct sp_arena *arena,
-                          struct sp_device *device, struct sp_code *code, unsigned char *address,
-                          uint32_t *life)
+/* Has the initial values written on the device. `is_strict`: relying on nothing that is under way
+ * there. With the lock held. */
+static int try_on_device(struct sp_globals *globals, struct sp_executable *executable,
+                         struct sp_arena *arena, struct sp_device *device, struct sp_code *code,
+                         unsigned char *address, bool is_strict)
 {
     struct init *init = sp_alloc(sizeof *init);
     if (!init)
         return -ENOMEM;
     init->device = device;
+    init->globals = globals;
     init->coherence.ready = ranges_ready;
+    init->coherence.is_strict = is_strict;
+    init->coherence.work = &init->work;
     init->work.kind = SP_WORK_INIT_GLOBALS;
     init->work.init.code = code;
     init->work.init.globals = address;
     init->work.finished = init_finished;
+    sp_coherence_note_failures(&init->coherence, device);
     int error = sp_coherence_touch(&init->coherence, arena, address, 0, SP_ACCESS_READ_WRITE);
     if (error) {
         free(init);
@@ -106,10 +118,19 @@ static int init_on_device(struct sp_executable *executable, struct sp_arena *are
     sp_gate_init(&init->begun);
     sp_coherence_begin(&init->coherence, arena, device->agent);
     sp_gate_wait(&init->begun);
-    *life = init->life;
     error = init->error;
     unreference(init);
     return error;
+}
+
+static int init_on_device(struct sp_globals *globals, struct sp_executable *executable,
+                          struct sp_arena *arena, struct sp_device *device, struct sp_code *code,
+                          unsigned char *address)
+{
+    int error = try_on_device(globals, executable, arena, device, code, address, false);
+    return error == -ECANCELED
+               ? try_on_device(globals, executable, arena, device, code, address, true)
+               : error;
 }
 
 static bool are_current(const struct sp_globals *globals, const struct sp_device *device)
@@ -127,7 +148,6 @@ static int make(struct sp_globals *globals, struct sp_executable *executable,
     size_t bytes = sp_executable_info(executable)->globals_bytes;
     unsigned char *address = atomic_load_explicit(&globals->address, memory_order_relaxed);
     bool is_new = !address;
-    uint32_t life = 0;
     int error = 0;
     if (is_new)
         address = sp_arena_alloc(arena, bytes, 0, SP_REGION_IS_BUFFER, SP_PATH_PRIVATE);
@@ -142,13 +162,12 @@ static int make(struct sp_globals *globals, struct sp_executable *executable,
         sp_check_disallow(address);
     sp_region_written(arena, address, bytes);
     if (device->info.own_memory)
-        error = init_on_device(executable, arena, device, code, address, &life);
+        error = init_on_device(globals, executable, arena, device, code, address);
     if (error && is_new)
         sp_arena_free(arena, address);
     if (error)
         return error;
-    atomic_store_explicit(&globals->life, life, memory_order_relaxed);
-    /* Release: pairs with sp_globals_get; the life and the values are there. */
+    /* Release: pairs with sp_globals_get; the values are there, or submitted. */
     atomic_store_explicit(&globals->address, address, memory_order_release);
     return 0;
 }

@@ -3,7 +3,7 @@
  * It is an ordinary region of the context's arena, of the private path: a kernel that may reach it
  * names it as it names a buffer, so it lies in the device's own memory, is evicted and comes back,
  * and is lost with the device as any other. A device that has died starts with the initial values
- * again.
+ * again; and where they could not be written, commands that were to find them fail.
  */
 #ifndef SP_COMPILER_GLOBALS_H
 #define SP_COMPILER_GLOBALS_H
@@ -18,7 +18,9 @@ struct sp_arena;
 struct sp_globals {
     pthread_mutex_t lock;             /* of who makes them; comes before all locks of svm/ */
     _Atomic(unsigned char *) address; /* NULL until first used */
-    atomic_uint life; /* own memory: of the device, in which they were initialised */
+    /* Own memory: of the device, in which they are initialised, or that is under way; 0: they are
+     * not. A command that runs in another one does not find them (sp_command.globals_life). */
+    atomic_uint life;
 };
 
 void sp_globals_init(struct sp_globals *globals);
@@ -31,8 +33,8 @@ bool sp_globals_exist(const struct sp_globals *globals);
 
 /* Their address, which stays the same. At first, and in each new life of the device, they get their
  * initial values, by `code` of the executable: works that are submitted to the device afterwards
- * find them. Waits until there is room for them on the device. 0, -ENOMEM, -ENOSPC, or -EIO where
- * the device has died meanwhile. */
+ * find them, unless `life` says otherwise then. Waits until there is room for them on the device.
+ * 0, -ENOMEM, -ENOSPC, or -EIO where the device has died meanwhile. */
 int sp_globals_get(struct sp_globals *globals, struct sp_executable *executable,
                    struct sp_arena *arena, struct sp_device *device, struct sp_code *code,
                    unsigned char **address);

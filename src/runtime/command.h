@@ -51,8 +51,11 @@ struct sp_command {
     bool is_short_of_memory; /* a range could not be noted */
     bool is_in_place;        /* maps memory of the window itself */
     const char *kernel_name; /* of a kernel, which the command keeps; else NULL */
-    bool is_barrier;         /* later commands of the queue wait for it */
-    bool waits_for_all;      /* waits for every earlier command of the queue (no wait list) */
+    /* The life of the device in which the variables that its kernel reaches are initialised, or
+     * NULL: none. In another one it would not find them, and fails. The kernel's. */
+    const atomic_uint *globals_life;
+    bool is_barrier;    /* later commands of the queue wait for it */
+    bool waits_for_all; /* waits for every earlier command of the queue (no wait list) */
     /* Called after the work (or instead of it) with the command's status so far, before the event
      * ends, with no lock held: unmap bookkeeping, SVM free. Returns the final status. May be NULL.
      * With on_callback_thread it runs on the callback thread, so that it may call the application.

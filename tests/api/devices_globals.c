@@ -1,6 +1,10 @@
 /* Program-scope variables of several devices: each has its own, in its own memory, whose pointers
  * may be stored and followed; they survive eviction, start again with the initial values after the
- * device has died, and go with the program while commands still use them. */
+ * device has died, and go with the program while commands still use them. Where the initial values
+ * cannot be written, no kernel runs without them. */
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "check_devices.h"
 #include "check_loss.h"
 
@@ -154,8 +158,100 @@ static void too_large_is_said(int device)
     program = kept;
 }
 
-int main(void)
+static const char small[] =
+    "global uint zeros[500], three = 3;\n"
+    "kernel void peek(global ulong *p) { ulong sum = three;\n"
+    "    for (int i = 0; i < 500; i++) sum += zeros[i];\n"
+    "    *p = sum; }\n"
+    "kernel void soil(global ulong *p) { for (int i = 0; i < 500; i++) zeros[i] = i + 1; }\n";
+
+/* Whether a kernel says that it is done. Where it cannot begin, that was said at once. */
+static bool complete(const char *name)
 {
+    cl_kernel kernel = get_kernel(program, name);
+    cl_event event = NULL;
+    cl_int status = -1;
+    size_t size = 1;
+    CHECK_CL(clSetKernelArgSVMPointer(kernel, 0, result), CL_SUCCESS);
+    if (!clEnqueueNDRangeKernel(queues[1], kernel, 1, NULL, &size, NULL, 0, NULL, &event)) {
+        clFinish(queues[1]);
+        CHECK_CL(
+            clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL),
+            CL_SUCCESS);
+        CHECK_CL(clReleaseEvent(event), CL_SUCCESS);
+    }
+    CHECK_CL(clReleaseKernel(kernel), CL_SUCCESS);
+    return status == CL_COMPLETE;
+}
+
+/* In a process whose devices fail: a kernel that says it is done has found the variables as they
+ * are to be, and later ones do so as well. */
+static int run_failing(void)
+{
+    enum { ROUNDS = 6 };
+    cl_ulong expected = 40;
+    int good = 0;
+    context = context_of_all(2, devices, queues, NULL, NULL);
+    program = build(context, source, "-cl-std=CL3.0");
+    result = clSVMAlloc(context, CL_MEM_READ_WRITE, 16, 0);
+    REQUIRE(result);
+    for (int i = 0; i < ROUNDS; i++) {
+        if (!complete("add"))
+            continue;
+        expected += 2;
+        good++;
+        if (clEnqueueSVMMap(queues[1], CL_TRUE, CL_MAP_READ, result, 16, 0, NULL, NULL))
+            continue;
+        CHECK(result[0] == expected);
+        CHECK_CL(clEnqueueSVMUnmap(queues[1], result, 0, NULL, NULL), CL_SUCCESS);
+    }
+    CHECK(good >= ROUNDS - 2);
+    CHECK_CL(clReleaseProgram(program), CL_SUCCESS);
+    /* One program after the other has the same memory, in which its zeros are zeros again. */
+    for (int i = 0; i < ROUNDS; i++) {
+        program = build(context, small, "-cl-std=CL3.0");
+        if (complete("peek")) {
+            cl_ulong *seen = result;
+            if (!clEnqueueSVMMap(queues[1], CL_TRUE, CL_MAP_READ, seen, 16, 0, NULL, NULL)) {
+                CHECK(seen[0] == 3);
+                CHECK_CL(clEnqueueSVMUnmap(queues[1], seen, 0, NULL, NULL), CL_SUCCESS);
+            }
+        }
+        complete("soil");
+        CHECK_CL(clReleaseProgram(program), CL_SUCCESS);
+    }
+    CHECK_CL(clFinish(queues[1]), CL_SUCCESS);
+    return check_result();
+}
+
+static void failures_are_said(const char *self)
+{
+    static const char *const kinds[] = {"init", "arrival", "bind"};
+    for (size_t kind = 0; kind < sizeof kinds / sizeof kinds[0]; kind++)
+        for (int n = 1; n <= 8; n++) {
+            char which[32];
+            int status = 0;
+            snprintf(which, sizeof which, "%s:%d", kinds[kind], n);
+            pid_t child = fork();
+            REQUIRE(child >= 0);
+            if (child == 0) {
+                setenv("SAMEPAGE_DEVICES", "cpu,virtual,mem=64M", 1);
+                setenv("SAMEPAGE_VIRTUAL_FAILS", which, 1);
+                execl("/proc/self/exe", self, "failing", NULL);
+                _exit(127);
+            }
+            REQUIRE(waitpid(child, &status, 0) == child);
+            if (!WIFEXITED(status) || WEXITSTATUS(status))
+                fprintf(stderr, "with %s:\n", which);
+            CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        return run_failing();
+    failures_are_said(argv[0]);
     const char *others = getenv("SAMEPAGE_TEST_DEVICES");
     setenv("SAMEPAGE_DEVICES", others ? others : "cpu,virtual:2,mem=64M", 1);
     context = context_of_all(DEVICES, devices, queues, hear, &heard);

@@ -3,8 +3,9 @@
  *
  * SAMEPAGE_VIRTUAL_FAILS=KIND:N:COUNT, for each virtual device and each of its processes: the N-th
  * command of that kind, counted from 1, and the COUNT - 1 that follow it, fail with -ENOMEM, with
- * nothing done. KIND is bind, arrival (a transfer to the device), departure (one to the host), or
- * any: a bind or an arrival. ":COUNT" may be missing: 1.
+ * nothing done. KIND is bind, arrival (a transfer to the device), departure (one to the host), init
+ * (initial values of a program's variables), or any: a bind or an arrival. ":COUNT" may be
+ * missing: 1.
  *
  * The loop thread alone comes here.
  */
@@ -13,7 +14,7 @@
 
 #include "device/process/virtual/virtual.h"
 
-enum { BINDS = 1, ARRIVALS = 2, DEPARTURES = 4 };
+enum { BINDS = 1, ARRIVALS = 2, DEPARTURES = 4, INITS = 8 };
 
 static struct {
     unsigned kinds; /* 0: it is off */
@@ -28,6 +29,7 @@ void sp_virtual_fails_init(void)
     } kinds[] = {{"bind:", BINDS},
                  {"arrival:", ARRIVALS},
                  {"departure:", DEPARTURES},
+                 {"init:", INITS},
                  {"any:", BINDS | ARRIVALS}};
     const char *text = getenv("SAMEPAGE_VIRTUAL_FAILS");
     for (size_t i = 0; text && i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -50,6 +52,8 @@ static unsigned kind_of(const struct sp_command *command)
         return BINDS;
     case SP_COMMAND_TRANSFER:
         return command->range.destination == SP_PLACE_HOST ? DEPARTURES : ARRIVALS;
+    case SP_COMMAND_INIT_GLOBALS:
+        return INITS;
     default:
         return 0;
     }
