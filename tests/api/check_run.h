@@ -7,10 +7,9 @@
 #include <linux/userfaultfd.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "check_child.h"
 
 #define CPU_ONLY "cpu"
 #define ALL_DEVICES "cpu,virtual:2,mem=256M"
@@ -27,29 +26,10 @@ struct run {
 __attribute__((unused)) static void run_self(struct run *run, const char *mode, const char *devices,
                                              const char *name)
 {
-    int pipe_ends[2];
-    size_t length = 0;
-    ssize_t count;
-    REQUIRE(pipe(pipe_ends) == 0);
-    fflush(NULL);
-    pid_t child = fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-        dup2(pipe_ends[1], 1);
-        dup2(pipe_ends[1], 2);
-        close(pipe_ends[0]);
-        close(pipe_ends[1]);
-        setenv("SAMEPAGE_CHECK", mode, 1);
-        setenv("SAMEPAGE_DEVICES", devices, 1);
-        execl("/proc/self/exe", "scenario", name, NULL);
-        _exit(127);
-    }
-    close(pipe_ends[1]);
-    while ((count = read(pipe_ends[0], run->text + length, sizeof run->text - 1 - length)) > 0)
-        length += (size_t)count;
-    run->text[length] = 0;
-    close(pipe_ends[0]);
-    REQUIRE(waitpid(child, &run->status, 0) == child);
+    const char *words[] = {"/proc/self/exe", name, NULL};
+    setenv("SAMEPAGE_CHECK", mode, 1);
+    setenv("SAMEPAGE_DEVICES", devices, 1);
+    run->status = run_child(words, true, run->text, sizeof run->text);
 }
 
 /* How many reports there are. */

@@ -1,10 +1,8 @@
 /* `samepage devices` says of each device that cannot be used that it cannot, and why: of a virtual
  * one, and of a GPU whose name it knows from the last time. */
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "check.h"
+#include "check_child.h"
 
 #define REFUSED "   usable         no: its process could not be started"
 
@@ -12,33 +10,13 @@ static char text[1 << 16]; /* what the tool said last */
 
 static void ask(const char *devices, const char *program)
 {
-    int ends[2], status;
-    size_t length = 0;
-    ssize_t count;
-    REQUIRE(pipe(ends) == 0);
-    fflush(NULL);
-    pid_t child = fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-        const char *tool = getenv("SAMEPAGE_TEST_TOOL");
-        dup2(ends[1], 1);
-        close(ends[0]);
-        close(ends[1]);
-        setenv("SAMEPAGE_DEVICES", devices, 1);
-        if (program)
-            setenv("SAMEPAGE_DEVICE_PROGRAM", program, 1);
-        else
-            unsetenv("SAMEPAGE_DEVICE_PROGRAM");
-        execl(tool, tool, "devices", (char *)NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    while ((count = read(ends[0], text + length, sizeof text - 1 - length)) > 0)
-        length += (size_t)count;
-    text[length] = 0;
-    close(ends[0]);
-    REQUIRE(waitpid(child, &status, 0) == child);
-    CHECK(status == 0);
+    const char *words[] = {getenv("SAMEPAGE_TEST_TOOL"), "devices", NULL};
+    setenv("SAMEPAGE_DEVICES", devices, 1);
+    if (program)
+        setenv("SAMEPAGE_DEVICE_PROGRAM", program, 1);
+    else
+        unsetenv("SAMEPAGE_DEVICE_PROGRAM");
+    CHECK(run_child(words, false, text, sizeof text) == 0);
 }
 
 static unsigned times(const char *words)

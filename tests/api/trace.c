@@ -2,9 +2,8 @@
  * called; `samepage stats` sums it up by the places that allocated, and leaves it where
  * SAMEPAGE_TRACE names a file. */
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "check_child.h"
 #include "check_devices.h"
 
 enum { COUNT = 4096, REGIONS = 20 };
@@ -42,32 +41,6 @@ static int scenario(const char *end)
         clReleaseCommandQueue(queues[i]);
     clReleaseContext(context);
     return check_result();
-}
-
-/* What the program writes, and how it ended. */
-static int run(const char *const *words, char *text, size_t size)
-{
-    int ends[2], status;
-    size_t length = 0;
-    ssize_t count;
-    REQUIRE(pipe(ends) == 0);
-    fflush(NULL);
-    pid_t child = fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-        dup2(ends[1], 1);
-        close(ends[0]);
-        close(ends[1]);
-        execv(words[0], (char *const *)words);
-        _exit(127);
-    }
-    close(ends[1]);
-    while ((count = read(ends[0], text + length, size - 1 - length)) > 0)
-        length += (size_t)count;
-    text[length] = 0;
-    close(ends[0]);
-    REQUIRE(waitpid(child, &status, 0) == child);
-    return status;
 }
 
 /* One object a line: braces and strings are closed within it. */
@@ -133,14 +106,14 @@ int main(int argc, char **argv)
     static const char *const ends[] = {"well", "abort", "kill"};
     for (int i = 0; i < 3; i++) {
         const char *const words[] = {program, ends[i], NULL};
-        int status = run(words, text, sizeof text);
+        int status = run_child(words, false, text, sizeof text);
         CHECK(i ? WIFSIGNALED(status) : WIFEXITED(status) && !WEXITSTATUS(status));
         CHECK(check_trace(trace, "\"reason\":\"migration\"", i == 0) == REGIONS + 1);
         CHECK(check_trace(trace, "\"cat\":\"allocation\"", i == 0) >= REGIONS + 1);
         unlink(trace);
     }
     const char *const words[] = {tool, "stats", "--", program, "well", NULL};
-    int status = run(words, text, sizeof text);
+    int status = run_child(words, false, text, sizeof text);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     const char *sites = strstr(text, "allocation sites"),
                *regions = strstr(text, "regions that moved most");
