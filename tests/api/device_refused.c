@@ -132,7 +132,7 @@ static int be_program(const char *name)
                "kernel's log may say more.");
         CHECK(is_available(device) == CL_TRUE);
     } else {
-        expect("Fake GPU 0 is not what this program was told of it: it has 504 MiB of memory, not "
+        expect("Fake GPU 0 is not what this program was told of it: 504 MiB of memory, not "
                "632. What needs more fails here; a program that starts now is told what is there.");
         CHECK(fill(context, device) == CL_COMPLETE);
         clReleaseContext(context);

@@ -112,7 +112,7 @@ static void find_shortfall(const struct sp_device_description *told,
 {
     uint32_t levels = told->svm_levels & ~said->svm_levels;
     if (told->has_uuid && said->has_uuid && memcmp(told->uuid, said->uuid, sizeof told->uuid) != 0)
-        append(list, "another GPU, %s, with another UUID", said->name);
+        append(list, "it is another GPU, %s, by its UUID", said->name);
     if (strcmp(told->code_target, said->code_target) != 0)
         append(list, "code for %s, not %s", said->code_target, told->code_target);
     if (said->global_memory_bytes < told->global_memory_bytes)
@@ -176,10 +176,12 @@ int sp_client_describe(struct client_device *device, struct sp_device_descriptio
     if (shortfall.length) {
         char text[NOTICE_BYTES];
         snprintf(text, sizeof text,
-                 "is not what this program was told of it: it has %s. What "
-                 "needs more fails here; a program that starts now is told what is there",
+                 "is not what this program was told of it: %s. What needs more fails here; a "
+                 "program that starts now is told what is there",
                  shortfall.text);
         is_news = set_notice(device, text);
+    } else {
+        device->notice = NULL; /* true again; who was given it may still read it */
     }
     device->is_described = device->is_answered = true;
     pthread_cond_broadcast(&device->moved);

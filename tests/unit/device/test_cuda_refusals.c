@@ -84,6 +84,8 @@ static void says_why(void **state)
         {"FAKE_CUDA_COUNT=0", "CUDA shows 0 GPUs here, and this is number 0"},
         {"FAKE_CUDA_FAILS=cuDevicePrimaryCtxRetain=46",
          "CUDA cannot use it: a fake error (CUDA error 46); another program may have it"},
+        {"FAKE_CUDA_FAILS=cuMemAddressReserve=2",
+         "CUDA cannot have the window's addresses: a fake error (CUDA error 2); other"},
         {"FAKE_CUDA_FAILS=cuMemHostAlloc=2",
          "CUDA cannot set it up: a fake error (CUDA error 2); other programs may use all"},
         {"FAKE_CUDA_FAILS=cuDeviceGetAttribute=999", "does not tell its attribute 75: a fake"},

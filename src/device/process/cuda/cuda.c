@@ -70,8 +70,9 @@ static int reserve(uintptr_t start, size_t bytes)
     result = sp_cuda.MemAddressReserve(&at, bytes, SP_GRANULE_BYTES, start, 0);
     if (!result && at == start)
         return 0;
-    if (!result)
-        sp_cuda.MemAddressFree(at, bytes);
+    if (result)
+        return sp_cuda_refuse(-EADDRNOTAVAIL, "CUDA cannot have the window's addresses", result);
+    sp_cuda.MemAddressFree(at, bytes);
     return -EADDRNOTAVAIL;
 }
 

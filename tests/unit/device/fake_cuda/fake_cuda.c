@@ -339,6 +339,9 @@ ENTRY(cuMemGetInfo_v2, size_t *free_bytes, size_t *total)
 ENTRY(cuMemAddressReserve, CUdeviceptr *at, size_t bytes, size_t alignment, CUdeviceptr hint,
       unsigned long long flags)
 {
+    CUresult failure = may_fail("cuMemAddressReserve");
+    if (failure)
+        return failure;
     void *start = mmap((void *)(uintptr_t)hint, bytes + (hint ? 0 : alignment), PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start == MAP_FAILED || flags)
