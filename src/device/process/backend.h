@@ -156,12 +156,12 @@ _Noreturn void sp_process_fault(uint64_t number, const char *reason);
  * been told. Before its end is told; a second time changes nothing. */
 void sp_process_failed(uint64_t number);
 
-/* Whether the command is to end with -ECANCELED now, untouched: something that failed since it came
- * is in front of it. The loop looks before submit; a backend that finds out later what became of
- * the commands in front looks again before the command takes effect. */
+/* Whether the command is to end with -ECANCELED, untouched: something has failed that it may rely
+ * on. A backend asks before the command takes effect, when it is known of all in front of it
+ * whether they fail; and tells the end behind theirs, as far as they are of one kind. */
 bool sp_process_is_stale(const struct sp_command *command);
 
-/* The end of a command that is stale, in place of what it would have done. */
+/* The end of such a command, where nothing in front of it is still to be told. */
 void sp_process_cancel(const struct sp_command *command);
 
 /* The times matter where the command is timed. */

@@ -226,10 +226,6 @@ static void attend(void)
 static void begin(const struct sp_command *command)
 {
     void *code = NULL;
-    if (sp_process_is_stale(command)) {
-        sp_process_cancel(command);
-        return;
-    }
     if (command->kind == SP_COMMAND_KERNEL || command->kind == SP_COMMAND_INIT_GLOBALS) {
         uint32_t slot =
             command->kind == SP_COMMAND_KERNEL ? command->kernel.slot : command->init_globals.slot;

@@ -208,7 +208,7 @@ static void submit(const struct sp_command *command, void *code)
     if (!is_current) /* the loop thread's first command */
         is_current = !sp_cuda.CtxSetCurrent(sp_cuda_device.context);
     sp_cuda_stream_open(command);
-    /* To come after others can mean to enqueue what was held back. */
+    /* After open, which enqueues what was held back of others that this one comes after. */
     sp_cuda_stream_close(sp_process_is_stale(command) ? -ECANCELED
                                                       : run_and_explain(command, code));
 }

@@ -363,10 +363,14 @@ int sp_cuda_memory_host(uint64_t address, uint64_t bytes, bool is_brief, void **
     }
     free_range(alias + first, end - first);
     sp_cuda_populate(alias + first, end - first, bytes_behind(binding, offset + bytes, end));
-    int error = sp_cuda_check(sp_cuda.MemHostRegister(
-        alias + first, end - first, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
-    if (error)
-        return error;
+    /* Where the host has no memory to spare for it unregistered pages will do: the driver copies
+     * them at once, which is right where nothing is under way. */
+    if (sp_cuda_check(sp_cuda.MemHostRegister(alias + first, end - first,
+                                              CU_MEMHOSTREGISTER_PORTABLE |
+                                                  CU_MEMHOSTREGISTER_DEVICEMAP))) {
+        sp_cuda_stream_drain();
+        return 0;
+    }
     *state = REGISTERED;
     *is_registered = true;
     return 0;

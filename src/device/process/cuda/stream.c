@@ -415,6 +415,8 @@ int sp_cuda_stream_zero(CUdeviceptr start, size_t bytes)
         result = sp_cuda.EventRecord(stream.zeroed, stream.zero);
     for (unsigned l = 0; l < SP_CUDA_LANES && !result; l++)
         result = sp_cuda.StreamWaitEvent(stream.lanes[l].stream, stream.zeroed, 0);
+    if (result) /* the memory is given up, and nothing may be under way there */
+        sp_cuda.StreamSynchronize(stream.zero);
     sp_cuda_lane_touch(SP_CUDA_MAIN); /* so that it has ended when the binding has */
     return sp_cuda_check(result);
 }

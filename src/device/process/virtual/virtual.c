@@ -373,7 +373,7 @@ void sp_virtual_run(const struct sp_command *command, void *code)
     bool is_timed = command->flags & SP_COMMAND_TIMED;
     uint64_t number = command->number;
     uint64_t start_ns = is_timed ? sp_time_ns() : 0;
-    if (sp_process_is_stale(command)) { /* what was in front ran since the loop looked */
+    if (sp_process_is_stale(command)) {
         sp_process_cancel(command);
         return;
     }

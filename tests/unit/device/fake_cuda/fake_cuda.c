@@ -19,6 +19,8 @@
  *   FAKE_CUDA_WITHOUT_PEERS      no GPU reaches another
  *   FAKE_CUDA_FAILS              "cuLaunchKernel=999": what a call returns (those with may_fail)
  *   FAKE_CUDA_CRASHES            the call of that name crashes (likewise)
+ *   FAKE_CUDA_FAILS_NEXT         a file: "cuMemCreate 2" in it lets the next two such calls, of
+ *                                those with may_fail, find no memory; it is counted down
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -157,9 +159,28 @@ static uint64_t chosen(const char *name, uint64_t usual)
     return text && *text ? strtoull(text, NULL, 0) : usual;
 }
 
+/* Whether it is one of the next that the file names. */
+static bool is_next_to_fail(const char *call)
+{
+    const char *path = getenv("FAKE_CUDA_FAILS_NEXT");
+    FILE *file = path ? fopen(path, "r+") : NULL;
+    char name[64];
+    unsigned count = 0;
+    bool is = file && fscanf(file, "%63s %u", name, &count) == 2 && count && !strcmp(name, call);
+    if (is) {
+        rewind(file);
+        fprintf(file, "%s %u ", call, count - 1);
+    }
+    if (file)
+        fclose(file);
+    return is;
+}
+
 /* What is chosen that the call returns; CUDA_SUCCESS: nothing. */
 static CUresult may_fail(const char *call)
 {
+    if (is_next_to_fail(call))
+        return CUDA_ERROR_OUT_OF_MEMORY;
     const char *text = getenv("FAKE_CUDA_FAILS"), *crashes = getenv("FAKE_CUDA_CRASHES");
     if (crashes && !strcmp(crashes, call))
         abort();
@@ -365,6 +386,9 @@ ENTRY(cuMemCreate, CUmemGenericAllocationHandle *handle, size_t bytes,
         return CUDA_ERROR_INVALID_VALUE;
     if (bytes > memory_bytes() - fake.used)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult failure = may_fail("cuMemCreate");
+    if (failure)
+        return failure;
     /* Sealed, as a file of pages must be to go to another process; the real one's is no file of
      * pages. */
     int file = memfd_create("fake-cuda", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -405,6 +429,9 @@ ENTRY(cuMemMap, CUdeviceptr at, size_t bytes, size_t offset, CUmemGenericAllocat
         overlaps(fake.mapped, fake.num_mapped, at, bytes) ||
         overlaps(fake.registered, fake.num_registered, at, bytes))
         return CUDA_ERROR_INVALID_VALUE;
+    CUresult failure = may_fail("cuMemMap");
+    if (failure)
+        return failure;
     fake.mapped[fake.num_mapped++] = (struct range){at, bytes, (int)handle};
     return CUDA_SUCCESS;
 }
@@ -425,6 +452,9 @@ ENTRY(cuMemSetAccess, CUdeviceptr at, size_t bytes, const CUmemAccessDesc *acces
     struct range *range = find(fake.mapped, fake.num_mapped, at, bytes);
     if (!range || count != 1 || access->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
         return CUDA_ERROR_INVALID_VALUE;
+    CUresult failure = may_fail("cuMemSetAccess");
+    if (failure)
+        return failure;
     return mmap((void *)(uintptr_t)at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
                 range->file, 0) == MAP_FAILED
                ? CUDA_ERROR_OUT_OF_MEMORY
@@ -464,6 +494,9 @@ ENTRY(cuMemHostRegister_v2, void *start, size_t bytes, unsigned flags)
         return CUDA_ERROR_INVALID_VALUE;
     if (overlaps(fake.registered, fake.num_registered, (uintptr_t)start, bytes))
         return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    CUresult failure = may_fail("cuMemHostRegister");
+    if (failure)
+        return failure;
     fake.registered[fake.num_registered++] = (struct range){(uintptr_t)start, bytes, -1};
     return CUDA_SUCCESS;
 }
@@ -559,7 +592,8 @@ ENTRY(cuMemcpyHtoDAsync_v2, CUdeviceptr dst, const void *src, size_t bytes, CUst
     CHECK_CONTEXT();
     if (!find(fake.mapped, fake.num_mapped, dst, bytes) || !is_host_range((uintptr_t)src, bytes))
         return CUDA_ERROR_INVALID_VALUE;
-    return enqueue_copy(stream, dst, (uintptr_t)src, bytes, true);
+    CUresult failure = may_fail("cuMemcpyHtoDAsync");
+    return failure ? failure : enqueue_copy(stream, dst, (uintptr_t)src, bytes, true);
 }
 
 ENTRY(cuMemcpyDtoHAsync_v2, void *dst, CUdeviceptr src, size_t bytes, CUstream stream)
@@ -617,7 +651,8 @@ static CUresult fill(uint64_t dst, const void *value, size_t size, size_t count,
 ENTRY(cuMemsetD8Async, CUdeviceptr dst, unsigned char value, size_t count, CUstream stream)
 {
     CHECK_CONTEXT();
-    return fill(dst, &value, sizeof value, count, stream);
+    CUresult failure = may_fail("cuMemsetD8Async");
+    return failure ? failure : fill(dst, &value, sizeof value, count, stream);
 }
 
 ENTRY(cuMemsetD16Async, CUdeviceptr dst, unsigned short value, size_t count, CUstream stream)
@@ -1015,6 +1050,9 @@ ENTRY(cuLaunchKernel, CUfunction function, unsigned grid_x, unsigned grid_y, uns
         return CUDA_ERROR_INVALID_VALUE;
     if (!is_known(function->name))
         return CUDA_ERROR_NOT_FOUND;
+    CUresult failure = may_fail("cuLaunchKernel");
+    if (failure)
+        return failure;
     struct launch *launch = malloc(sizeof *launch + bytes);
     if (!launch)
         return CUDA_ERROR_OUT_OF_MEMORY;

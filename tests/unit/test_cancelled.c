@@ -1,0 +1,389 @@
+/* runtime and svm: what becomes of commands whose device cancels their works, because something in
+ * front of them failed (docs/device-process.md). The device is a fake that does nothing: a test
+ * ends its works one by one, and counts failures when it likes, as the driver may. */
+#include <errno.h>
+#include <string.h>
+
+#include "runtime/command.h"
+#include "runtime/context.h"
+#include "svm/coherence.h"
+#include "svm/heap.h"
+#include "unit.h"
+
+enum { MAX_WORKS = 64, BYTES = 4096 };
+
+static struct sp_work *works[MAX_WORKS]; /* NULL: ended */
+static unsigned num_works;
+
+static void fake_submit(struct sp_device *device, struct sp_work *work)
+{
+    (void)device;
+    assert_true(num_works < MAX_WORKS);
+    works[num_works++] = work;
+}
+
+static void fake_wait(struct sp_device *device, struct sp_gate *gate, const void *stream)
+{
+    (void)device;
+    (void)stream;
+    sp_gate_wait(gate);
+}
+
+static const struct sp_device_ops fake_ops = {.submit = fake_submit, .wait = fake_wait};
+static struct sp_device fake = {.ops = &fake_ops,
+                                .root = &fake,
+                                .agent = 1,
+                                .life = 1,
+                                .failures = 1,
+                                .failures_coming = 1,
+                                .info = {.name = "fake",
+                                         .is_gpu = true,
+                                         .own_memory = true,
+                                         .global_memory_bytes = (uint64_t)64 << 20}};
+static struct _cl_device_id device = {.device = &fake};
+static cl_context context;
+static cl_command_queue queue, other_queue;
+static unsigned char *region;
+
+static int set_up(void **state)
+{
+    (void)state;
+    cl_device_id devices[] = {&device};
+    if (sp_window_init())
+        return -1;
+    sp_object_init(&device.object, SP_OBJECT_DEVICE, NULL);
+    sp_coherence_add_agent(&fake);
+    return sp_context_create(1, devices, NULL, 0, NULL, NULL, &context) ||
+           sp_queue_create(context, &device, 0, NULL, &queue) ||
+           sp_queue_create(context, &device, 0, NULL, &other_queue);
+}
+
+/* A region of its own granule, which only the host has. */
+static int new_region(void **state)
+{
+    (void)state;
+    num_works = 0;
+    region = sp_arena_alloc(context->arena, (size_t)3 << 20, 0, 0, SP_PATH_PRIVATE);
+    sp_region_written(context->arena, region, BYTES);
+    return region ? 0 : -1;
+}
+
+/* Ends the works that nobody looks at. */
+static int end_region(void **state)
+{
+    (void)state;
+    sp_arena_free(context->arena, region);
+    for (unsigned i = 0; i < num_works; i++)
+        if (works[i])
+            works[i]->finished(works[i], 0);
+    return 0;
+}
+
+static cl_event enqueue_to(cl_command_queue to, enum sp_access access, cl_uint count,
+                           const cl_event *events)
+{
+    cl_event event = NULL;
+    struct sp_command *command = sp_command_create(to, CL_COMMAND_NDRANGE_KERNEL, count, 0, 0);
+    assert_non_null(command);
+    command->has_work = true;
+    command->work.kind = SP_WORK_KERNEL;
+    sp_command_touch(command, region, BYTES, access);
+    assert_int_equal(sp_command_enqueue(command, count, events, false, &event), CL_SUCCESS);
+    return event;
+}
+
+static cl_event enqueue(void)
+{
+    return enqueue_to(queue, SP_ACCESS_READ_WRITE, 0, NULL);
+}
+
+static struct sp_work *work_of(cl_event event)
+{
+    return &((struct sp_command *)event)->work;
+}
+
+/* The place of the last such work that has not ended; num_works: there is none. */
+static unsigned find(enum sp_work_kind kind)
+{
+    unsigned i = num_works;
+    while (i-- > 0)
+        if (works[i] && works[i]->kind == kind)
+            return i;
+    return num_works;
+}
+
+static bool has(enum sp_work_kind kind)
+{
+    return find(kind) < num_works;
+}
+
+static struct sp_work *last(enum sp_work_kind kind)
+{
+    assert_true(has(kind));
+    return works[find(kind)];
+}
+
+static bool is_submitted(cl_event event)
+{
+    for (unsigned i = 0; i < num_works; i++)
+        if (works[i] == work_of(event))
+            return true;
+    return false;
+}
+
+/* Told of, and not counted yet. */
+static void tell(struct sp_work *work, int error)
+{
+    for (unsigned i = 0; i < num_works; i++)
+        if (works[i] == work)
+            works[i] = NULL;
+    if (error)
+        atomic_fetch_add(&fake.failures_coming, 1);
+    work->finished(work, error);
+}
+
+static void count_failure(void)
+{
+    atomic_fetch_add(&fake.failures, 1);
+}
+
+static void end(struct sp_work *work, int error)
+{
+    tell(work, error);
+    if (error)
+        count_failure();
+}
+
+static void check_end(cl_event event, cl_int status)
+{
+    assert_int_equal(sp_event_status(event), status);
+    sp_object_release(&event->object);
+}
+
+/* Its binding and its copy are there, then it is handed over; it is done. */
+static void play_strictly(cl_event event)
+{
+    assert_false(is_submitted(event));
+    if (has(SP_WORK_BIND))
+        end(last(SP_WORK_BIND), 0);
+    assert_int_equal(last(SP_WORK_TRANSFER)->failures_seen, 0);
+    assert_false(is_submitted(event));
+    end(last(SP_WORK_TRANSFER), 0);
+    assert_true(is_submitted(event));
+    assert_int_equal(work_of(event)->failures_seen, 0);
+    end(work_of(event), 0);
+}
+
+static void what_fails_once_is_made_good(void **state)
+{
+    (void)state;
+    uint32_t seen = fake.failures;
+    cl_event event = enqueue();
+    assert_true(is_submitted(event));
+    assert_int_equal(last(SP_WORK_TRANSFER)->failures_seen, seen);
+    assert_int_equal(work_of(event)->failures_seen, seen);
+    end(last(SP_WORK_BIND), -ENOMEM);
+    end(last(SP_WORK_TRANSFER), -ECANCELED);
+    end(work_of(event), -ECANCELED);
+    assert_true(has(SP_WORK_UNBIND) && has(SP_WORK_BIND));
+    play_strictly(event);
+    check_end(event, CL_COMPLETE);
+    event = enqueue(); /* it is there now */
+    assert_false(has(SP_WORK_BIND) || has(SP_WORK_TRANSFER));
+    end(work_of(event), 0);
+    check_end(event, CL_COMPLETE);
+}
+
+static void a_binding_that_fails_twice_is_an_error(void **state)
+{
+    (void)state;
+    cl_event event = enqueue();
+    end(last(SP_WORK_BIND), -ENOMEM);
+    end(last(SP_WORK_TRANSFER), -ECANCELED);
+    end(work_of(event), -ECANCELED);
+    end(last(SP_WORK_BIND), -ENOMEM);
+    assert_false(is_submitted(event) || has(SP_WORK_TRANSFER));
+    check_end(event, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+    event = enqueue();
+    assert_true(has(SP_WORK_BIND));
+    end(last(SP_WORK_BIND), 0);
+    end(last(SP_WORK_TRANSFER), 0);
+    end(work_of(event), 0);
+    check_end(event, CL_COMPLETE);
+}
+
+static void a_copy_that_fails_twice_is_an_error(void **state)
+{
+    (void)state;
+    cl_event event = enqueue();
+    end(last(SP_WORK_BIND), 0);
+    end(last(SP_WORK_TRANSFER), -ENOMEM);
+    end(work_of(event), -ECANCELED);
+    assert_false(has(SP_WORK_BIND) || is_submitted(event));
+    end(last(SP_WORK_TRANSFER), -ENOMEM);
+    assert_false(is_submitted(event));
+    check_end(event, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+}
+
+/* The order of a queue holds, whenever a command was enqueued, and whenever the failure is
+ * counted. */
+static void the_order_of_the_queue_is_kept(void **state)
+{
+    (void)state;
+    cl_event first = enqueue(), second = enqueue();
+    assert_true(is_submitted(first) && is_submitted(second));
+    end(last(SP_WORK_BIND), 0);
+    end(last(SP_WORK_TRANSFER), -ENOMEM);
+    tell(work_of(first), -ECANCELED);
+    cl_event third = enqueue();
+    assert_false(is_submitted(first) || is_submitted(third));
+    count_failure();
+    cl_event fourth = enqueue();
+    end(work_of(second), -ECANCELED);
+    assert_false(is_submitted(second) || is_submitted(third) || is_submitted(fourth));
+    end(last(SP_WORK_TRANSFER), 0);
+    assert_true(is_submitted(first));
+    assert_false(is_submitted(second) || is_submitted(third) || is_submitted(fourth));
+    end(work_of(first), 0);
+    assert_true(is_submitted(second));
+    assert_false(is_submitted(third) || is_submitted(fourth));
+    end(work_of(second), 0);
+    assert_true(is_submitted(third));
+    assert_false(is_submitted(fourth)); /* it was enqueued before the second failure was told */
+    end(work_of(third), 0);
+    assert_true(is_submitted(fourth));
+    end(work_of(fourth), 0);
+    check_end(first, CL_COMPLETE);
+    check_end(second, CL_COMPLETE);
+    check_end(third, CL_COMPLETE);
+    check_end(fourth, CL_COMPLETE);
+}
+
+/* Nobody is sent behind a command that has been cancelled. */
+static void the_next_one_waits(void **state)
+{
+    (void)state;
+    cl_event first = enqueue();
+    end(last(SP_WORK_BIND), 0);
+    end(last(SP_WORK_TRANSFER), -ENOMEM);
+    end(work_of(first), -ECANCELED);
+    cl_event next = enqueue_to(queue, SP_ACCESS_DISCARD, 0, NULL);
+    assert_false(is_submitted(first) || is_submitted(next));
+    end(last(SP_WORK_TRANSFER), 0);
+    assert_true(is_submitted(first) && is_submitted(next));
+    assert_int_equal(work_of(next)->failures_seen, fake.failures);
+    end(work_of(first), 0);
+    end(work_of(next), 0);
+    check_end(first, CL_COMPLETE);
+    check_end(next, CL_COMPLETE);
+}
+
+/* What a work says of failures is of when its command was enqueued. */
+static void the_count_is_taken_down_first(void **state)
+{
+    (void)state;
+    uint32_t seen = fake.failures;
+    cl_event gate = NULL, ready = enqueue();
+    end(last(SP_WORK_BIND), 0);
+    end(last(SP_WORK_TRANSFER), 0);
+    end(work_of(ready), 0);
+    check_end(ready, CL_COMPLETE);
+    assert_int_equal(sp_user_event_create(context, &gate), CL_SUCCESS);
+    cl_event event = enqueue_to(queue, SP_ACCESS_READ, 1, &gate);
+    count_failure(); /* as if it had been told of long ago */
+    assert_int_equal(sp_user_event_end(gate, CL_COMPLETE), CL_SUCCESS);
+    assert_true(is_submitted(event));
+    assert_int_equal(work_of(event)->failures_seen, seen);
+    atomic_fetch_add(&fake.failures_coming, 1);
+    end(work_of(event), -ECANCELED);
+    assert_true(is_submitted(event));
+    assert_int_equal(work_of(event)->failures_seen, 0);
+    end(work_of(event), 0);
+    check_end(event, CL_COMPLETE);
+    sp_object_release(&gate->object);
+}
+
+/* A command that is going to be cancelled takes nothing from the directory, and tells it nothing:
+ * it begins again before it is handed over. */
+static void who_will_be_cancelled_copies_nothing(void **state)
+{
+    (void)state;
+    cl_event gate = NULL;
+    assert_int_equal(sp_user_event_create(context, &gate), CL_SUCCESS);
+    cl_event event = enqueue_to(queue, SP_ACCESS_READ_WRITE, 1, &gate);
+    if (has(SP_WORK_BIND))
+        end(last(SP_WORK_BIND), 0);
+    if (has(SP_WORK_TRANSFER)) /* a prefetch: the host changes it afterwards */
+        end(last(SP_WORK_TRANSFER), 0);
+    sp_region_written(context->arena, region, BYTES);
+    atomic_fetch_add(&fake.failures_coming, 1);
+    assert_int_equal(sp_user_event_end(gate, CL_COMPLETE), CL_SUCCESS);
+    assert_int_equal(last(SP_WORK_TRANSFER)->failures_seen, 0);
+    count_failure();
+    play_strictly(event);
+    check_end(event, CL_COMPLETE);
+    sp_object_release(&gate->object);
+}
+
+/* One who wants to read what a cancelled command overwrites: that has let go of it. */
+static void who_is_cancelled_holds_nothing(void **state)
+{
+    (void)state;
+    cl_event before = enqueue(), over = enqueue_to(queue, SP_ACCESS_DISCARD, 0, NULL);
+    end(last(SP_WORK_BIND), 0);
+    end(last(SP_WORK_TRANSFER), -ENOMEM);
+    end(work_of(over), -ECANCELED); /* of another lane: it waits for `before` */
+    end(work_of(before), -ECANCELED);
+    play_strictly(before);
+    assert_true(is_submitted(over));
+    end(work_of(over), 0);
+    check_end(before, CL_COMPLETE);
+    check_end(over, CL_COMPLETE);
+}
+
+/* Of the works of two queues those of the one have nothing to do with it, and are done again. */
+static void another_queue_goes_on(void **state)
+{
+    (void)state;
+    cl_event event = enqueue(), other = enqueue_to(other_queue, SP_ACCESS_READ, 0, NULL);
+    end(last(SP_WORK_BIND), 0);
+    end(last(SP_WORK_TRANSFER), 0);
+    end(work_of(event), 0);
+    end(work_of(other), -ECANCELED);
+    assert_true(is_submitted(other));
+    end(work_of(other), 0);
+    check_end(event, CL_COMPLETE);
+    check_end(other, CL_COMPLETE);
+}
+
+/* A strict one cannot be cancelled; a device that does so all the same is not asked for ever. */
+static void nobody_begins_for_ever(void **state)
+{
+    (void)state;
+    cl_event event = enqueue();
+    end(last(SP_WORK_BIND), 0);
+    end(last(SP_WORK_TRANSFER), 0);
+    end(work_of(event), -ECANCELED);
+    assert_true(is_submitted(event));
+    end(work_of(event), -ECANCELED);
+    assert_false(is_submitted(event));
+    check_end(event, CL_OUT_OF_RESOURCES);
+}
+
+int main(void)
+{
+#define WITH_REGION(test) cmocka_unit_test_setup_teardown(test, new_region, end_region)
+    const struct CMUnitTest tests[] = {
+        WITH_REGION(what_fails_once_is_made_good),
+        WITH_REGION(a_binding_that_fails_twice_is_an_error),
+        WITH_REGION(a_copy_that_fails_twice_is_an_error),
+        WITH_REGION(the_order_of_the_queue_is_kept),
+        WITH_REGION(the_next_one_waits),
+        WITH_REGION(the_count_is_taken_down_first),
+        WITH_REGION(who_will_be_cancelled_copies_nothing),
+        WITH_REGION(who_is_cancelled_holds_nothing),
+        WITH_REGION(another_queue_goes_on),
+        WITH_REGION(nobody_begins_for_ever),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
