@@ -2,7 +2,8 @@
  *
  * A binding can fail while the device lives: others may have taken its memory. Then it is an
  * orphan: the device does not do what was submitted behind it (docs/device-process.md), and the
- * next command that needs the span binds it anew.
+ * next command that needs the span binds it anew. For a while the device counts as having no more
+ * memory than it had bound then, so that what nobody uses makes room for that one.
  *
  * A span is bound when a command first uses it there, pinned while commands use it, and taken off
  * when the span ends, when room is needed (the longest unused goes first, after what only that
@@ -31,10 +32,16 @@
 #include "util/alloc.h"
 #include "util/time.h"
 
+/* How long a device whose memory others have taken is not asked for more: asking repeats what is
+ * under way there, and others' programs come and go in seconds. */
+#define SHORT_NS UINT64_C(1000000000)
+
 struct agent {
     struct sp_device *device; /* NULL: no such agent */
     uint64_t used_bytes;      /* private backings, and what is leaving */
     uint64_t leaving_bytes;   /* of parts that were taken off while peers have them mapped */
+    /* When a binding found no memory, and what was bound then; 0: never */
+    uint64_t short_ns, short_bytes;
     struct sp_binding *newest, *oldest;
     uint32_t life;    /* of the device: what is bound is bound in this one */
     unsigned pinning; /* commands that have pins on its memory */
@@ -108,6 +115,13 @@ static void orphan(struct sp_binding *binding)
         sp_binding_take_off(binding);
 }
 
+/* It has no memory for so much more than what is bound. With the lock held. */
+static void note_shortage(struct agent *agent, uint64_t bytes)
+{
+    agent->short_ns = sp_time_ns();
+    agent->short_bytes = agent->used_bytes - bytes;
+}
+
 static void trace_binding(const struct sp_binding *binding, int error)
 {
     sp_trace_span(SP_TRACE_AGENT(binding->agent), "binding",
@@ -139,6 +153,8 @@ static void is_bound(struct sp_binding *binding, int error)
         }
     }
     binding->seers = NULL;
+    if (error == -ENOSPC && binding->span && binding->backing == SP_BACKING_PRIVATE)
+        note_shortage(&bindings.agents[binding->agent], binding->bytes);
     if (error && binding->span)
         orphan(binding);
     sp_bindings_unlock();
@@ -337,7 +353,22 @@ static int evict_one(struct agent *agent)
     return result;
 }
 
+/* How much can be bound, as far as is known. */
+static uint64_t bytes_of(const struct agent *agent)
+{
+    uint64_t all = sp_device_memory(agent->device);
+    bool is_short =
+        agent->short_ns && agent->short_bytes < all && sp_time_ns() - agent->short_ns < SHORT_NS;
+    return is_short ? agent->short_bytes : all;
+}
+
 static bool has_room(const struct agent *agent, uint64_t bytes)
+{
+    return agent->used_bytes + bytes <= bytes_of(agent);
+}
+
+/* Whether it may have, though it was short of memory not long ago. */
+static bool may_have_room(const struct agent *agent, uint64_t bytes)
 {
     return agent->used_bytes + bytes <= sp_device_memory(agent->device);
 }
@@ -446,6 +477,9 @@ static int bind_with_room(struct sp_span *span, uint32_t part, uint32_t number,
             has_room(agent, bytes - (bytes < agent->leaving_bytes ? bytes : agent->leaving_bytes))
                 ? -EBUSY
                 : evict_one(agent);
+    /* Where nobody is going to leave room it is asked all the same, and says so itself. */
+    if (error == -ENOSPC && !agent->pinning && may_have_room(agent, bytes))
+        error = 0;
     return error ? error : bind_span(span, part, number, is_home, bound);
 }
 

@@ -145,8 +145,8 @@ static cl_event hold_queue(cl_command_queue queue, cl_uint *flag, cl_uint *p)
 }
 
 /* Behind a kernel that runs until it is told not to, two queues fill the ring: in one what is to
- * fail, from the fourth binding on for good (after the flag, `held` and `other`), and in the other
- * what must come out right. */
+ * fail, since the device has less memory than it said, and in the other what must come out right.
+ */
 static void others_come_out_right(void)
 {
     enum { DEPTH = 40 };
@@ -158,7 +158,7 @@ static void others_come_out_right(void)
     cl_uint *flag = clSVMAlloc(
         context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER | CL_MEM_SVM_ATOMICS, 64, 0);
     cl_uint *held = new_region(LARGE, 0), *other = new_region(LARGE, 1),
-            *fails = new_region(LARGE, 1000);
+            *fails = new_region(5 * LARGE, 1000);
     REQUIRE(flag);
     __atomic_store_n(flag, 0, __ATOMIC_SEQ_CST);
     cl_event holding = hold_queue(queues[0], flag, held), events[DEPTH], bad[DEPTH];
@@ -241,6 +241,39 @@ static void a_map_fails(void)
     CHECK_CL(end_of(enqueue_step(queues[0], p, 7, 0, NULL)), CL_COMPLETE);
     CHECK(is_all(p, 3007 * 3 + 7));
     clSVMFree(context, p);
+    tear_down(1);
+}
+
+/* The device has less than it said: what is not in use leaves room, and what can never fit is an
+ * error. */
+static void others_have_its_memory(void)
+{
+    enum { TURNS = 3, IN_TURN = 6 };
+    cl_uint *p[IN_TURN], expected = 1;
+    set_up(1);
+    for (int r = 0; r < IN_TURN; r++)
+        p[r] = new_region(LARGE, 1);
+    for (cl_uint turn = 0; turn < TURNS; turn++) {
+        for (int r = 0; r < IN_TURN; r++)
+            CHECK_CL(end_of(enqueue_step(queues[0], p[r], turn, 0, NULL)), CL_COMPLETE);
+        expected = expected * 3 + turn;
+    }
+    for (cl_uint turn = 0; turn < TURNS; turn++) { /* with nobody waiting in between */
+        for (int r = 0; r < IN_TURN; r++)
+            clReleaseEvent(enqueue_step(queues[0], p[r], turn, 0, NULL));
+        expected = expected * 3 + turn;
+    }
+    CHECK_CL(clFinish(queues[0]), CL_SUCCESS);
+    for (int r = 0; r < IN_TURN; r++)
+        CHECK(is_all(p[r], expected));
+    cl_uint *large = clSVMAlloc(context, CL_MEM_READ_WRITE, 5 * LARGE, 0);
+    REQUIRE(large);
+    CHECK_CL(end_of(enqueue_step(queues[0], large, 0, 0, NULL)), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+    for (int r = 0; r < IN_TURN; r++) {
+        CHECK(is_all(p[r], expected));
+        clSVMFree(context, p[r]);
+    }
+    clSVMFree(context, large);
     tear_down(1);
 }
 
@@ -420,8 +453,9 @@ static const struct scenario {
     {"bind", "virtual,mem=64M", "bind:1", is_made_good},
     {"arrivals", "virtual,mem=64M", "arrival:1:2", is_an_error},
     {"binds", "virtual,mem=64M", "bind:1:2", is_an_error},
-    {"others", "virtual,mem=64M", "bind:4:1000", others_come_out_right},
+    {"others", "virtual,mem=64M", "beyond:6", others_come_out_right},
     {"home", "virtual,mem=64M", "bind:1:4", home_is_needed},
+    {"beyond", "virtual,mem=64M", "beyond:6", others_have_its_memory},
     {"reach", "virtual,mem=64M", "bind:2:2", home_is_reached_unnamed},
     {"map", "virtual,mem=64M", "departure:1", a_map_fails},
     {"globals", "virtual,mem=64M", NULL, initial_values},

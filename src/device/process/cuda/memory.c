@@ -200,7 +200,10 @@ static int create_memory(uint64_t bytes, struct memory *created)
     }
     created->file = -1;
     CUresult result = sp_cuda.MemCreate(&created->handle, bytes, &memory.properties, 0);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY && memory.num_spares) {
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && (memory.num_spares || memory.leaving)) {
+        if (memory.leaving)
+            sp_cuda_stream_drain();
+        sp_cuda_memory_reap();
         release_spares();
         result = sp_cuda.MemCreate(&created->handle, bytes, &memory.properties, 0);
     }
@@ -365,9 +368,9 @@ int sp_cuda_memory_host(uint64_t address, uint64_t bytes, bool is_brief, void **
     sp_cuda_populate(alias + first, end - first, bytes_behind(binding, offset + bytes, end));
     /* Where the host has no memory to spare for it unregistered pages will do: the driver copies
      * them at once, which is right where nothing is under way. */
-    if (sp_cuda_check(sp_cuda.MemHostRegister(alias + first, end - first,
-                                              CU_MEMHOSTREGISTER_PORTABLE |
-                                                  CU_MEMHOSTREGISTER_DEVICEMAP))) {
+    if (sp_cuda_check(
+            sp_cuda.MemHostRegister(alias + first, end - first,
+                                    CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP))) {
         sp_cuda_stream_drain();
         return 0;
     }

@@ -7,6 +7,8 @@
  * (initial values of a program's variables), or any: a bind or an arrival. ":COUNT" may be
  * missing: 1.
  *
+ * SAMEPAGE_VIRTUAL_FAILS=beyond:N: the device has memory for N granules only, whatever it said.
+ *
  * The loop thread alone comes here.
  */
 #include <stdlib.h>
@@ -57,6 +59,14 @@ static unsigned kind_of(const struct sp_command *command)
     default:
         return 0;
     }
+}
+
+uint64_t sp_virtual_fails_beyond(uint64_t granules)
+{
+    const char *text = getenv("SAMEPAGE_VIRTUAL_FAILS");
+    uint64_t chosen =
+        text && !strncmp(text, "beyond:", 7) ? strtoull(text + 7, NULL, 10) : granules;
+    return chosen < granules ? chosen : granules;
 }
 
 bool sp_virtual_fails(const struct sp_command *command)

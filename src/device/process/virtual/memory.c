@@ -37,7 +37,7 @@ static struct {
 int sp_virtual_memory_init(const struct sp_backend_setup *setup, int *memory_file)
 {
     memory.setup = *setup;
-    memory.limit = setup->memory_bytes / SP_GRANULE_BYTES;
+    memory.limit = sp_virtual_fails_beyond(setup->memory_bytes / SP_GRANULE_BYTES);
     memory.states = sp_alloc(setup->window_bytes / SP_GRANULE_BYTES);
     if (!memory.states)
         return -ENOMEM;

@@ -27,6 +27,9 @@ void sp_virtual_loose_rest(void);
 void sp_virtual_fails_init(void);
 bool sp_virtual_fails(const struct sp_command *command);
 
+/* How many of the granules that the device says it has it really has. */
+uint64_t sp_virtual_fails_beyond(uint64_t granules);
+
 /* memory.c; only on the loop thread. */
 
 /* 0, with the device's memory file or -1, or a negative errno. */
