@@ -47,6 +47,21 @@ static void let_fail(const char *call, unsigned count)
     fclose(file);
 }
 
+/* Until all of them were made. */
+static void await_calls(void)
+{
+    unsigned count = 1;
+    while (count) {
+        char name[64];
+        FILE *file = fopen(next, "r");
+        assert_non_null(file);
+        if (fscanf(file, "%63s %u", name, &count) != 2)
+            count = 1; /* it is being written */
+        fclose(file);
+        sched_yield();
+    }
+}
+
 static uint32_t failures(void)
 {
     return atomic_load(&device->failures);
@@ -272,6 +287,7 @@ static void a_parked_kernel_is_stale(void **state)
     start_kernel("add", &args, seen, &parked);
     let_fail("cuMemMap", 1);
     start_range(SP_WORK_BIND, b, 5 * GRANULE, &failed);
+    await_calls();
     gates[0] = 1;
     assert_int_equal(await(device, &failed), -ENOMEM);
     assert_int_equal(await(device, &gate), 0);
