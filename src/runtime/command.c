@@ -689,7 +689,7 @@ static bool begin_ranges(struct sp_command *command)
         command->event.type == CL_COMMAND_SVM_MAP || command->event.type == CL_COMMAND_MAP_BUFFER;
     command->coherence.is_migration = command->event.type == CL_COMMAND_SVM_MIGRATE_MEM ||
                                       command->event.type == CL_COMMAND_MIGRATE_MEM_OBJECTS;
-    if (sp_check_is_on)
+    if (sp_check_is_on && !command->check) /* also while it begins again */
         begin_check(command, device);
     sp_coherence_begin(&command->coherence, context->arena, device->agent);
     return atomic_exchange_explicit(&command->begin_state, READY_GOES_ON, memory_order_acq_rel) ==

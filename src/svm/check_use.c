@@ -375,6 +375,7 @@ void sp_check_declare(const struct sp_coherence *coherence, struct sp_device *de
                       struct sp_work *work)
 {
     static _Atomic uint64_t tickets;
+    work->kernel.ticket = 0; /* that of before, where it begins again, is no good any more */
     if (sp_check_forgives)
         return;
     uint64_t ticket = atomic_fetch_add_explicit(&tickets, 1, memory_order_relaxed) + 1;
