@@ -37,6 +37,9 @@ bool sp_globals_exist(const struct sp_globals *globals)
     return atomic_load_explicit(&globals->address, memory_order_relaxed) != NULL;
 }
 
+/* No life (sp_device.life, from 1 on): the initial values are about to be submitted. */
+#define LIFE_UNDER_WAY UINT32_MAX
+
 /* The initial values on their way. */
 struct init {
     struct sp_coherence coherence;
@@ -71,6 +74,18 @@ static void init_finished(struct sp_work *work, int error)
     unreference(init);
 }
 
+/* Who asks meanwhile takes the lock, and waits: only behind the work may anybody rely on it. */
+static void submit(struct init *init, uint32_t life)
+{
+    atomic_uint *known = &init->globals->life;
+    uint32_t under_way = LIFE_UNDER_WAY;
+    atomic_store_explicit(known, under_way, memory_order_relaxed);
+    init->device->ops->submit(init->device, &init->work); /* the work may be gone when it returns */
+    /* Where it has failed by now, that stays. Release: who sees this submits behind the work. */
+    atomic_compare_exchange_strong_explicit(known, &under_way, life, memory_order_release,
+                                            memory_order_relaxed);
+}
+
 static void ranges_ready(struct sp_coherence *coherence)
 {
     struct init *init = (struct init *)((char *)coherence - offsetof(struct init, coherence));
@@ -82,9 +97,7 @@ static void ranges_ready(struct sp_coherence *coherence)
     } else {
         init->work.life = coherence->life;
         init->work.failures_seen = sp_coherence_failures_seen(coherence);
-        /* Relaxed: the lock of who waits comes after. */
-        atomic_store_explicit(&init->globals->life, coherence->life, memory_order_relaxed);
-        init->device->ops->submit(init->device, &init->work);
+        submit(init, coherence->life);
     }
     sp_gate_open(&init->begun); /* who waits has a reference until then */
 }
@@ -135,9 +148,10 @@ static int init_on_device(struct sp_globals *globals, struct sp_executable *exec
 
 static bool are_current(const struct sp_globals *globals, const struct sp_device *device)
 {
-    /* Relaxed: a device that dies now fails what is submitted. */
+    /* Acquire: the work that writes the values is submitted. Relaxed: a device that dies now fails
+     * what is submitted. */
     return !device->info.own_memory ||
-           atomic_load_explicit(&globals->life, memory_order_relaxed) ==
+           atomic_load_explicit(&globals->life, memory_order_acquire) ==
                atomic_load_explicit(&device->life, memory_order_relaxed);
 }
 
