@@ -1,8 +1,8 @@
 /* One region over two devices that is larger than either, through the ICD loader: filled by one and
- * checked by the other, in both directions, by both at once, changed by the host in places, given
- * back and had again; and what the death of one device costs; with rates. Each result is checked
- * before its time is printed. Exits with 1 where a result is wrong, and 77 where there are not two
- * devices that can share memory.
+ * checked by the other, in both directions, by both at once, counted in by both at once, changed by
+ * the host in places, given back and had again; and what the death of one device costs; with rates.
+ * Each result is checked before its time is printed. Exits with 1 where a result is wrong, and 77
+ * where there are not two devices that can share memory.
  *
  *     gpu_pooled [MIB]      three quarters of their memory, at most 200 GiB
  *
@@ -36,13 +36,24 @@ static const char source[] =
     "    }\n"
     "    if (bad) atom_add(wrong, bad);\n"
     "}\n"
+    "kernel void tally(global uint *p, ulong far, uint rounds) {\n"
+    "    for (uint i = 0; i < rounds; i++) {\n"
+    "        atomic_fetch_add_explicit((global atomic_uint *)p, 1u, memory_order_relaxed,\n"
+    "                                  memory_scope_all_svm_devices);\n"
+    "        uint old = atomic_load_explicit((global atomic_uint *)(p + far),\n"
+    "                                        memory_order_relaxed, memory_scope_all_svm_devices);\n"
+    "        while (!atomic_compare_exchange_weak_explicit(\n"
+    "            (global atomic_uint *)(p + far), &old, old + 3u, memory_order_relaxed,\n"
+    "            memory_order_relaxed, memory_scope_all_svm_devices));\n"
+    "    }\n"
+    "}\n"
     "kernel void wild(global ulong2 *p) { *(global volatile ulong *)8 = p[0].x; }\n"
     "kernel void touch(global ulong2 *p) { if (get_global_id(0) == 1ul << 40) p[0] = 0; }\n";
 
 static cl_context context;
 static cl_device_id devices[2];
 static cl_command_queue queues[2];
-static cl_kernel fill_kernel, check_kernel, touch_kernel, wild_kernel;
+static cl_kernel fill_kernel, check_kernel, touch_kernel, tally_kernel, wild_kernel;
 static cl_ulong *wrong[2];
 static cl_ulong *region;
 static size_t bytes, count; /* of elements of 16 bytes */
@@ -116,6 +127,7 @@ static void set_up(void)
     fill_kernel = kernel_named(program, "fill");
     check_kernel = kernel_named(program, "check");
     touch_kernel = kernel_named(program, "touch");
+    tally_kernel = kernel_named(program, "tally");
     wild_kernel = kernel_named(program, "wild");
     clReleaseProgram(program);
     for (int i = 0; i < 2; i++) {
@@ -207,6 +219,52 @@ static void both_at_once(int own, cl_ulong seed)
         (double)half * 32);
     row(own ? "each checks its own half" : "each checks the other's half", checked - filled,
         (double)half * 32);
+}
+
+static cl_uint *map_word(size_t at)
+{
+    cl_uint *word = (cl_uint *)region + at;
+    REQUIRE_CL(
+        clEnqueueSVMMap(queues[0], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, word, 4, 0, NULL, NULL));
+    return word;
+}
+
+static void unmap_word(cl_uint *word)
+{
+    REQUIRE_CL(clEnqueueSVMUnmap(queues[0], word, 0, NULL, NULL));
+    REQUIRE_CL(clFinish(queues[0]));
+}
+
+/* Both devices at once, with their own atomics, in a word of the first half and one of the second:
+ * each is in the memory of one of them. */
+static void counted_by_both(void)
+{
+    enum { TALLIES = 1024, ROUNDS = 64 };
+    const size_t words[2] = {0, bytes / 4 - 4}, items = TALLIES;
+    cl_ulong far = words[1];
+    cl_uint rounds = ROUNDS;
+    for (int i = 0; i < 2; i++) {
+        cl_uint *word = map_word(words[i]);
+        *word = 0;
+        unmap_word(word);
+    }
+    double start = now_us();
+    REQUIRE_CL(clSetKernelArgSVMPointer(tally_kernel, 0, region));
+    REQUIRE_CL(clSetKernelArg(tally_kernel, 1, sizeof far, &far));
+    REQUIRE_CL(clSetKernelArg(tally_kernel, 2, sizeof rounds, &rounds));
+    for (int device = 0; device < 2; device++) {
+        REQUIRE_CL(clEnqueueNDRangeKernel(queues[device], tally_kernel, 1, NULL, &items, NULL, 0,
+                                          NULL, NULL));
+        REQUIRE_CL(clFlush(queues[device]));
+    }
+    finish();
+    double us = now_us() - start;
+    for (int i = 0; i < 2; i++) {
+        cl_uint *word = map_word(words[i]);
+        CHECK(*word == 2u * TALLIES * ROUNDS * (i ? 3 : 1));
+        unmap_word(word);
+    }
+    row("131,072 additions by each way in two words, by both at once", us, 0);
 }
 
 /* The host adds 1 to the first word of an element in each of 64 places. */
@@ -320,6 +378,7 @@ int main(int argc, char **argv)
             fill_and_check(writer, 100u * (cl_ulong)by_turns + (cl_ulong)writer + 1, by_turns);
     both_at_once(1, 31);
     both_at_once(0, 32);
+    counted_by_both();
     by_host(33);
     double start = now_us();
     clSVMFree(context, region);
