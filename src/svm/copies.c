@@ -13,7 +13,9 @@
  * made all the same, which its own end tells.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "svm/coherence_internal.h"
 #include "svm/trace.h"
@@ -134,14 +136,35 @@ bool sp_copy_overlaps(const struct sp_copy *copy, uint64_t first, uint64_t end)
     return low < copy->work.range.num_pieces && pieces[low].start < start + end;
 }
 
-/* What a copy was to bring is not there. Forgetting can need memory; it must not be given up. With
- * the region's lock held. */
-static void forget_arrival(const struct sp_copy *copy)
+/* What a copy was to bring is not there. Forgetting can need memory; it must not be given up. True:
+ * nobody has some of it now, since its source was to lose it. With the region's lock held. */
+static bool forget_arrival(const struct sp_copy *copy)
 {
+    struct sp_directory *directory = &copy->region->directory;
+    bool is_held = true;
     uint64_t first, end;
-    for (size_t i = 0; next_piece(copy, &i, &first, &end);)
-        while (sp_directory_forget(&copy->region->directory, first, end, copy->destination))
+    for (size_t i = 0; next_piece(copy, &i, &first, &end);) {
+        while (sp_directory_forget(directory, first, end, copy->destination))
             continue;
+        is_held &= sp_directory_is_held(directory, first, end);
+    }
+    return !is_held;
+}
+
+/* Of a device that lives on. With no lock held. */
+static void tell_lost(const struct sp_copy *copy, int error)
+{
+    struct sp_device *device = sp_agent_device(copy->source);
+    void (*noticed)(struct sp_device *, const char *) = device->noticed;
+    char text[320];
+    snprintf(text, sizeof text,
+             "could not copy bytes %llu to %llu of the region at %p to the host (%s), and had to "
+             "give up its memory of them: what it alone had of them is lost; write them again "
+             "before they are read.",
+             (unsigned long long)copy->first, (unsigned long long)copy->end - 1,
+             (void *)copy->region->start, strerror(-error));
+    if (noticed)
+        noticed(device, text);
 }
 
 /* A dropped promise that may have been made all the same: then it was made of a good change, which
@@ -208,6 +231,7 @@ static void copy_finished(struct sp_work *work, int error)
     struct sp_region *region = copy->region;
     uint32_t source = copy->source;
     int waiters_error = error_for_waiters(copy, error);
+    bool is_lost = false;
 
     if (sp_trace_is_on)
         trace_copy(copy, error);
@@ -219,7 +243,8 @@ static void copy_finished(struct sp_work *work, int error)
     if (copy->state == SP_COPY_KNOWN && !error && copy->destination == SP_AGENT_HOST)
         sp_stretch_add(&region->arrived, copy->first, copy->end);
     if (copy->state == SP_COPY_KNOWN && error)
-        forget_arrival(copy);
+        is_lost = forget_arrival(copy) && source != SP_AGENT_HOST && error != -EIO;
+    copy->references += is_lost; /* it is still to be told of */
     if (copy->state == SP_COPY_DROPPED && error != -ECANCELED)
         distrust_arrival(copy);
     if (copy->state != SP_COPY_PROMISED) {
@@ -227,6 +252,12 @@ static void copy_finished(struct sp_work *work, int error)
         drop_copy(copy);
     }
     pthread_mutex_unlock(&region->lock);
+    if (is_lost) {
+        tell_lost(copy, error);
+        pthread_mutex_lock(&region->lock);
+        drop_copy(copy);
+        pthread_mutex_unlock(&region->lock);
+    }
     /* Before the waiters go on: the last of them may end the arena, which waits for its regions'
      * uses. */
     sp_arena_end_use(region);

@@ -547,6 +547,18 @@ bool sp_directory_is_alone(const struct sp_directory *directory, uint64_t first,
     return false;
 }
 
+bool sp_directory_is_held(const struct sp_directory *directory, uint64_t first, uint64_t end)
+{
+    const struct sp_run *runs = const_runs_of(directory);
+    assert(first <= end && end <= directory->bytes);
+    if (first == end)
+        return true;
+    for (uint32_t i = find_run(directory, first); i < directory->count && runs[i].first < end; i++)
+        if (!runs[i].states)
+            return false;
+    return true;
+}
+
 bool sp_directory_is_current(const struct sp_directory *directory, uint64_t first, uint64_t end,
                              uint32_t agent)
 {

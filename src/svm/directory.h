@@ -93,6 +93,9 @@ int sp_directory_written(struct sp_directory *directory, uint64_t first, uint64_
 int sp_directory_forget(struct sp_directory *directory, uint64_t first, uint64_t end,
                         uint32_t agent);
 
+/* Whether somebody has each byte of [first, end). */
+bool sp_directory_is_held(const struct sp_directory *directory, uint64_t first, uint64_t end);
+
 /* What `agent` has in [first, end) may be damaged: it becomes invalid where others have a copy.
  * -ENOMEM: nothing has changed. */
 int sp_directory_distrust(struct sp_directory *directory, uint64_t first, uint64_t end,

@@ -4,6 +4,7 @@
  * lost. What has nothing to do with it comes out right, and so does what comes later.
  *
  * The test runs itself once for each failure: the argument names the scenario. */
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,9 +35,10 @@ static cl_device_id devices[MAX_DEVICES];
 static cl_command_queue queues[MAX_DEVICES];
 static cl_kernel step, mix, reach, use_globals, wait_for_flag;
 
-static void set_up(cl_uint count)
+static void set_up_with(cl_uint count,
+                        void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *))
 {
-    context = context_of_all(count, devices, queues, NULL, NULL);
+    context = context_of_all(count, devices, queues, notify, NULL);
     cl_program program = build(context, source, "-cl-std=CL3.0");
     step = get_kernel(program, "step");
     mix = get_kernel(program, "mix");
@@ -44,6 +46,11 @@ static void set_up(cl_uint count)
     use_globals = get_kernel(program, "use_globals");
     wait_for_flag = get_kernel(program, "wait_for_flag");
     clReleaseProgram(program);
+}
+
+static void set_up(cl_uint count)
+{
+    set_up_with(count, NULL);
 }
 
 static void tear_down(cl_uint count)
@@ -255,6 +262,41 @@ static void a_map_fails(void)
     CHECK(is_all(p, 3007 * 3 + 7));
     clSVMFree(context, p);
     tear_down(1);
+}
+
+static struct {
+    pthread_mutex_t lock;
+    unsigned lost;
+} heard = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void CL_CALLBACK hear(const char *message, const void *info, size_t size, void *data)
+{
+    (void)info, (void)size, (void)data;
+    pthread_mutex_lock(&heard.lock);
+    heard.lost += strstr(message, "what it alone had of them is lost") != NULL;
+    pthread_mutex_unlock(&heard.lock);
+}
+
+/* What leaves the device to make room cannot be copied to the host: that is said. */
+static void an_eviction_fails(void)
+{
+    enum { REGION = 3, HALF = 30 << 20 };
+    set_up_with(1, hear);
+    cl_uint *p[REGION];
+    for (int r = 0; r < REGION; r++) { /* two of them fill it */
+        p[r] = new_region(HALF, 1);
+        CHECK_CL(end_of(enqueue_step(queues[0], p[r], 4, 0, NULL)), CL_COMPLETE);
+    }
+    CHECK(is_all(p[2], 7) && is_all(p[1], 7));
+    clSVMFree(context, p[0]);
+    cl_uint *again = new_region(LARGE, 2);
+    CHECK_CL(end_of(enqueue_step(queues[0], again, 4, 0, NULL)), CL_COMPLETE);
+    CHECK(is_all(again, 10));
+    clSVMFree(context, again);
+    clSVMFree(context, p[1]);
+    clSVMFree(context, p[2]);
+    tear_down(1); /* waits for the callbacks */
+    CHECK(heard.lost == 1);
 }
 
 /* The device has less than it said: what is not in use leaves room, and what can never fit is an
@@ -471,6 +513,7 @@ static const struct scenario {
     {"beyond", "virtual,mem=64M", "beyond:6", others_have_its_memory},
     {"reach", "virtual,mem=64M", "bind:2:2", home_is_reached_unnamed},
     {"map", "virtual,mem=64M", "departure:1", a_map_fails},
+    {"eviction", "virtual,mem=64M", "departure:1", an_eviction_fails},
     {"globals", "virtual,mem=64M", NULL, initial_values},
     {"random", "virtual:2,mem=64M", NULL, random_commands},
 };
