@@ -103,7 +103,9 @@ struct client_device {
     bool is_answered;   /* one of its processes has said it */
     bool lacks_atomics; /* the newest process has no atomic unit, and the program was told of one */
     struct sp_device_description description;
-    const char *notice;     /* sp_device_ops.notice; none is ever freed */
+    const char *notice; /* sp_device_ops.notice; kept */
+    struct kept_text
+        *kept_texts;        /* notices and code targets: who was given one may still read it */
     _Atomic uint32_t peers; /* of the newest process (struct sp_device_description). Relaxed: it is
                                a hint, and the process itself finds out */
     /* Counts; for telling a process that dies at once from one that works */

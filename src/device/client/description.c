@@ -72,13 +72,37 @@ const char *sp_client_notice(struct sp_device *given)
     return notice;
 }
 
+struct kept_text {
+    struct kept_text *next;
+    char text[];
+};
+
+/* The text for good: one of those that are kept, each once; NULL: no memory. With the lock held, or
+ * before anybody else has the device. */
+static const char *keep_text(struct client_device *device, const char *text)
+{
+    struct kept_text *kept = device->kept_texts;
+    while (kept && strcmp(kept->text, text) != 0)
+        kept = kept->next;
+    if (kept)
+        return kept->text;
+    kept = sp_alloc(sizeof *kept + strlen(text) + 1);
+    if (!kept)
+        return NULL;
+    strcpy(kept->text, text);
+    kept->next = device->kept_texts;
+    device->kept_texts = kept;
+    return kept->text;
+}
+
 /* With the lock held; whether it is new. */
 static bool set_notice(struct client_device *device, const char *text)
 {
-    char *notice = device->notice && !strcmp(device->notice, text) ? NULL : sp_strdup(text);
-    if (notice)                  /* else it is said, or there is no memory to say it */
-        device->notice = notice; /* who was given the one before may still read it */
-    return notice;
+    const char *notice = keep_text(device, text);
+    bool is_new = notice && notice != device->notice;
+    if (is_new) /* else it is said, or there is no memory to say it */
+        device->notice = notice;
+    return is_new;
 }
 
 /* --- Answers -------------------------------------------------------------------------------------
@@ -139,8 +163,7 @@ static void find_shortfall(const struct sp_device_description *told,
 /* With the lock held, or before anybody else has the device. */
 static void set_code_target(struct client_device *device, const char *target)
 {
-    const char *old = atomic_load_explicit(&device->device.code_target, memory_order_relaxed);
-    char *copy = old && !strcmp(old, target) ? NULL : sp_strdup(target);
+    const char *copy = keep_text(device, target);
     if (copy) /* release: who reads it reads its letters */
         atomic_store_explicit(&device->device.code_target, copy, memory_order_release);
 }

@@ -118,9 +118,11 @@ static bool drop_parts(struct parts *parts, uint64_t start, uint64_t bytes)
     for (; end < parts->count && parts->list[end].start < start + bytes; end++)
         if (parts->list[end].file >= 0)
             close(parts->list[end].file);
+    if (end == first)
+        return false;
     memmove(parts->list + first, parts->list + end, (parts->count - end) * sizeof *parts->list);
     parts->count -= end - first;
-    return end != first;
+    return true;
 }
 
 /* --- Exports -------------------------------------------------------------------------------------
