@@ -502,14 +502,6 @@ static int bind_home(struct sp_span *span, uint32_t agent)
     return bind_span(span, SP_ALL_PARTS, agent, true, &binding);
 }
 
-int sp_coherence_bind_home(struct sp_arena *arena, uint32_t agent)
-{
-    sp_bindings_lock();
-    int error = sp_arena_for_each_new_home(arena, bind_home, agent);
-    sp_bindings_unlock();
-    return error;
-}
-
 /* --- Pins of commands
  * ------------------------------------------------------------------------------- */
 

@@ -154,9 +154,6 @@ void sp_coherence_prefetch(const struct sp_coherence *coherence, uint32_t agent)
  * Nothing in an arena that is not shared. */
 void sp_region_written(struct sp_arena *arena, const void *address, size_t bytes);
 
-/* Makes all regions of the arena's home path reachable on `agent`. -ENOMEM. */
-int sp_coherence_bind_home(struct sp_arena *arena, uint32_t agent);
-
 /* From ready on: what the command's work may run beside (sp_work.beside). */
 static inline uint32_t sp_coherence_beside(const struct sp_coherence *coherence)
 {
