@@ -286,6 +286,12 @@ void sp_ir_dump(LLVMModuleRef module, const char *name)
     sp_cc_text_finish(&path);
 }
 
+bool sp_ir_has_one_use(LLVMValueRef value)
+{
+    LLVMUseRef use = LLVMGetFirstUse(value);
+    return use && !LLVMGetNextUse(use);
+}
+
 void sp_ir_each_instruction(LLVMModuleRef module,
                             void (*visit)(LLVMBuilderRef builder, LLVMValueRef value))
 {

@@ -45,6 +45,8 @@ bool sp_ir_is_intrinsic(LLVMValueRef value, const char *prefix);
 
 bool sp_ir_is_definition(LLVMValueRef function);
 
+bool sp_ir_has_one_use(LLVMValueRef value);
+
 /* The comparison that holds where this one does not, and the same one with its sides exchanged. */
 LLVMIntPredicate sp_ir_opposite(LLVMIntPredicate predicate);
 LLVMIntPredicate sp_ir_swapped(LLVMIntPredicate predicate);

@@ -55,16 +55,10 @@ static bool is_not(LLVMValueRef value)
     return LLVMGetInstructionOpcode(value) == LLVMXor && is_ones(LLVMGetOperand(value, 1));
 }
 
-static bool has_one_use(LLVMValueRef value)
-{
-    LLVMUseRef use = LLVMGetFirstUse(value);
-    return use && !LLVMGetNextUse(use);
-}
-
 /* Whether the cone may go on into `value`. */
 static bool can_enter(LLVMValueRef value)
 {
-    return is_logic(value) && (has_one_use(value) || is_not(value));
+    return is_logic(value) && (sp_ir_has_one_use(value) || is_not(value));
 }
 
 static bool add_leaf(struct cut *cut, LLVMValueRef leaf)

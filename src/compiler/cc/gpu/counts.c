@@ -26,12 +26,6 @@ static LLVMValueRef condition_of(LLVMValueRef value, int *step)
     return condition;
 }
 
-static bool has_one_use(LLVMValueRef value)
-{
-    LLVMUseRef use = LLVMGetFirstUse(value);
-    return use && !LLVMGetNextUse(use);
-}
-
 static void count(LLVMBuilderRef builder, LLVMValueRef sum)
 {
     LLVMTypeRef type = LLVMTypeOf(sum);
@@ -44,7 +38,7 @@ static void count(LLVMBuilderRef builder, LLVMValueRef sum)
         int step;
         LLVMValueRef condition = condition_of(LLVMGetOperand(sum, i), &step);
         LLVMValueRef other = LLVMGetOperand(sum, 1 - i);
-        if (!condition || LLVMIsAConstant(other) || !has_one_use(other))
+        if (!condition || LLVMIsAConstant(other) || !sp_ir_has_one_use(other))
             continue;
         char text[64];
         const char *constraints = bits == 32 ? "=r,b,0" : "=l,b,0";

@@ -137,12 +137,6 @@ static unsigned lanes_of(LLVMTargetDataRef sizes, LLVMTypeRef type)
     return is_known ? lanes : 0;
 }
 
-static bool has_one_use(LLVMValueRef value)
-{
-    LLVMUseRef use = LLVMGetFirstUse(value);
-    return use && !LLVMGetNextUse(use);
-}
-
 static bool lane_of(LLVMValueRef index, unsigned lanes, unsigned *lane)
 {
     if (!LLVMIsAConstantInt(index) || LLVMConstIntGetZExtValue(index) >= lanes)
@@ -160,8 +154,9 @@ static bool collect_loads(LLVMValueRef vector, struct column *column)
     for (; LLVMIsAInsertElementInst(value); value = LLVMGetOperand(value, 0)) {
         LLVMValueRef load = LLVMGetOperand(value, 1);
         if (!lane_of(LLVMGetOperand(value, 2), column->lanes, &lane) || column->accesses[lane] ||
-            !LLVMIsALoadInst(load) || !is_plain(load) || !has_one_use(load) ||
-            LLVMGetInstructionParent(load) != here || (value != vector && !has_one_use(value)))
+            !LLVMIsALoadInst(load) || !is_plain(load) || !sp_ir_has_one_use(load) ||
+            LLVMGetInstructionParent(load) != here ||
+            (value != vector && !sp_ir_has_one_use(value)))
             return false;
         column->accesses[lane] = load;
         found++;
