@@ -23,4 +23,21 @@ context_of_all(cl_uint expected, cl_device_id *devices, cl_command_queue *queues
     return context;
 }
 
+__attribute__((unused)) static cl_int status_of(cl_event event)
+{
+    cl_int status = 1;
+    CHECK_CL(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL),
+             CL_SUCCESS);
+    return status;
+}
+
+/* Its status when it has ended, and the event is released. */
+__attribute__((unused)) static cl_int end_of(cl_event event)
+{
+    clWaitForEvents(1, &event);
+    cl_int status = status_of(event);
+    clReleaseEvent(event);
+    return status;
+}
+
 #endif

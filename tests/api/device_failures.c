@@ -90,17 +90,6 @@ static cl_event enqueue_step(cl_command_queue queue, cl_uint *p, cl_uint value, 
     return event;
 }
 
-/* Releases the event. */
-static cl_int end_of(cl_event event)
-{
-    cl_int status = 1;
-    clWaitForEvents(1, &event);
-    CHECK_CL(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL),
-             CL_SUCCESS);
-    clReleaseEvent(event);
-    return status;
-}
-
 /* Whether the first `count` have this value, for the host. */
 static bool are(cl_uint *p, size_t count, cl_uint value)
 {

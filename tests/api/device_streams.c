@@ -205,14 +205,6 @@ static cl_uint *new_flag(void)
     return flag;
 }
 
-static cl_int status_of(cl_event event)
-{
-    cl_int status = 0;
-    CHECK_CL(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL),
-             CL_SUCCESS);
-    return status;
-}
-
 /* In an in-order queue, the end of one command says that all before it have ended: also of one that
  * could not even begin, because what it waited for failed. */
 static void what_failed_ends_behind_what_is_before_it(void)

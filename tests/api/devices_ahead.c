@@ -130,23 +130,6 @@ static cl_event enqueue_wait(cl_command_queue queue, cl_uint *flag, cl_uint *p, 
     return launch(queue, wait_for_flag, 1, 0, NULL);
 }
 
-static cl_int status_of(cl_event event)
-{
-    cl_int status = 0;
-    CHECK_CL(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL),
-             CL_SUCCESS);
-    return status;
-}
-
-/* Its status when it has ended, and the event is released. */
-static cl_int end_of(cl_event event)
-{
-    clWaitForEvents(1, &event);
-    cl_int status = status_of(event);
-    clReleaseEvent(event);
-    return status;
-}
-
 static cl_uint wrong_in(cl_uint *p, const cl_uint *model)
 {
     cl_uint wrong = 0;

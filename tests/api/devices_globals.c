@@ -173,13 +173,8 @@ static bool complete(const char *name)
     cl_int status = -1;
     size_t size = 1;
     CHECK_CL(clSetKernelArgSVMPointer(kernel, 0, result), CL_SUCCESS);
-    if (!clEnqueueNDRangeKernel(queues[1], kernel, 1, NULL, &size, NULL, 0, NULL, &event)) {
-        clFinish(queues[1]);
-        CHECK_CL(
-            clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL),
-            CL_SUCCESS);
-        CHECK_CL(clReleaseEvent(event), CL_SUCCESS);
-    }
+    if (!clEnqueueNDRangeKernel(queues[1], kernel, 1, NULL, &size, NULL, 0, NULL, &event))
+        status = end_of(event);
     CHECK_CL(clReleaseKernel(kernel), CL_SUCCESS);
     return status == CL_COMPLETE;
 }

@@ -66,16 +66,6 @@ static cl_event start(int device, size_t count, cl_kernel kernel)
     return event;
 }
 
-static cl_int end_of(cl_event event)
-{
-    cl_int status = 1;
-    clWaitForEvents(1, &event);
-    CHECK_CL(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL),
-             CL_SUCCESS);
-    clReleaseEvent(event);
-    return status;
-}
-
 static cl_kernel with_region(const char *name)
 {
     cl_kernel kernel = get_kernel(program, name);

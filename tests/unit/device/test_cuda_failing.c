@@ -2,41 +2,15 @@
  * command's own error; what may rely on it is cancelled, untouched; what does not, and what comes
  * when it is known, is done. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "client_device.h"
-#include "unit/unit.h"
+#include "one_fake_gpu.h"
 
-#define BESIDE_ALL (SP_BESIDE_WORKS | SP_BESIDE_ARRIVALS | SP_BESIDE_DEPARTURES)
-
-static char folder[] = "/tmp/samepage-failing-XXXXXX", gpus[64], gpu[80], next[64];
-static struct sp_device *device;
-static struct sp_code *code;
-
-static const char code_text[] = ".entry sp_kernel_add .entry sp_kernel_gate";
-static struct sp_arg_info args_info[] = {
-    {.kind = SP_ARG_GLOBAL, .size = 8, .align = 8, .offset = 0},
-    {.kind = SP_ARG_VALUE, .size = 4, .align = 4, .offset = 8},
-};
-static struct sp_kernel_info kernels[] = {
-    {.name = "add", .attributes = "", .num_args = 2, .args = args_info, .args_bytes = 12},
-    {.name = "gate", .attributes = "", .num_args = 1, .args = args_info, .args_bytes = 8},
-};
-static struct sp_program_info program = {.num_kernels = 2, .kernels = kernels};
-static struct sp_kernel_code codes[] = {{.name = "add"}, {.name = "gate"}};
+static char next[64]; /* the file that says which call fails */
 
 /* A private region of which the host has pages, others to bind, and one at home for the gate. */
 static unsigned char *a, *b;
 static volatile uint64_t *gates;
-
-struct kernel_args {
-    void *at;
-    int value;
-};
 
 /* The next `count` calls of that name find no memory. */
 static void let_fail(const char *call, unsigned count)
@@ -297,34 +271,11 @@ static void a_parked_kernel_is_stale(void **state)
     assert_int_equal(word_of(a), 0);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    set_up_devices("cuda:0");
-    device = devices[0];
-    char *log;
-    int error =
-        device->ops->load(device, code_text, sizeof code_text, &program, codes, 2, &log, &code);
-    free(log);
-    return error;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    device->ops->unload(code);
-    return losses_of(device) != 0 || rmdir(gpu) || rmdir(gpus) || rmdir(folder);
-}
-
 int main(void)
 {
-    /* One GPU of which the kernel driver tells nothing, so that nothing is remembered. */
-    snprintf(gpus, sizeof gpus, "%s/gpus", mkdtemp(folder));
-    snprintf(gpu, sizeof gpu, "%s/0000:00:06.0", gpus);
-    snprintf(next, sizeof next, "%s/next", folder);
-    if (mkdir(gpus, 0700) || mkdir(gpu, 0700))
+    if (!make_folders())
         return 1;
-    setenv("SAMEPAGE_CUDA_FOLDER", folder, 1);
+    snprintf(next, sizeof next, "%s/next", folder);
     setenv("FAKE_CUDA_FAILS_NEXT", next, 1);
 #define WITH_REGIONS(test) cmocka_unit_test_setup_teardown(test, bind_all, unbind_all)
     const struct CMUnitTest tests[] = {

@@ -1,37 +1,14 @@
 /* What the cuda backend runs beside one another, and what in order, on a stand-in for CUDA
  * (fake_cuda/) in which a kernel or a copy waits until the test lets it go. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "client_device.h"
-#include "unit/unit.h"
+#include "one_fake_gpu.h"
 
 /* As fake_cuda.c has it. */
 #define FAKE_WAITS UINT64_C(0x7374696177207469)
 
-#define BESIDE_ALL (SP_BESIDE_WORKS | SP_BESIDE_ARRIVALS | SP_BESIDE_DEPARTURES)
-
 /* How long a work is given that must not end. */
 #define A_WHILE_US 20000
-
-static char folder[] = "/tmp/samepage-lanes-XXXXXX", gpus[64], gpu[80];
-static struct sp_device *device;
-static struct sp_code *code;
-
-static const char code_text[] = ".entry sp_kernel_add .entry sp_kernel_gate";
-static struct sp_arg_info args_info[] = {
-    {.kind = SP_ARG_GLOBAL, .size = 8, .align = 8, .offset = 0},
-    {.kind = SP_ARG_VALUE, .size = 4, .align = 4, .offset = 8},
-};
-static struct sp_kernel_info kernels[] = {
-    {.name = "add", .attributes = "", .num_args = 2, .args = args_info, .args_bytes = 12},
-    {.name = "gate", .attributes = "", .num_args = 1, .args = args_info, .args_bytes = 8},
-};
-static struct sp_program_info program = {.num_kernels = 2, .kernels = kernels};
-static struct sp_kernel_code codes[] = {{.name = "add"}, {.name = "gate"}};
 
 /* Two private regions, A and B, of which the host has pages, and one at home for the gates. */
 static unsigned char *a, *b;
@@ -47,11 +24,6 @@ static bool stays(const struct gated *gated)
     usleep(A_WHILE_US);
     return !has_ended(gated);
 }
-
-struct kernel_args {
-    void *at;
-    int value;
-};
 
 static void start_kernel(const char *name, struct kernel_args *args, uint32_t beside,
                          struct gated *gated)
@@ -270,33 +242,10 @@ static void bindings_are_in_order(void **state)
     assert_int_equal(unbind(device, c, 2 * GRANULE), 0);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    set_up_devices("cuda:0");
-    device = devices[0];
-    char *log;
-    int error =
-        device->ops->load(device, code_text, sizeof code_text, &program, codes, 2, &log, &code);
-    free(log);
-    return error;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    device->ops->unload(code);
-    return losses_of(device) != 0 || rmdir(gpu) || rmdir(gpus) || rmdir(folder);
-}
-
 int main(void)
 {
-    /* One GPU of which the kernel driver tells nothing, so that nothing is remembered. */
-    snprintf(gpus, sizeof gpus, "%s/gpus", mkdtemp(folder));
-    snprintf(gpu, sizeof gpu, "%s/0000:00:06.0", gpus);
-    if (mkdir(gpus, 0700) || mkdir(gpu, 0700))
+    if (!make_folders())
         return 1;
-    setenv("SAMEPAGE_CUDA_FOLDER", folder, 1);
 #define WITH_REGIONS(test) cmocka_unit_test_setup_teardown(test, bind_all, unbind_all)
     const struct CMUnitTest tests[] = {
         WITH_REGIONS(transfers_pass_a_kernel),   WITH_REGIONS(transfers_wait_for_a_kernel),
