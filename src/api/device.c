@@ -21,14 +21,28 @@ cl_device_type sp_device_type(cl_device_id device)
     return info->is_gpu ? CL_DEVICE_TYPE_GPU : CL_DEVICE_TYPE_ACCELERATOR;
 }
 
+/* A GPU before the CPU, since programs that ask for no device in particular want speed; but none
+ * that cannot be used. */
+static cl_device_id default_device(cl_platform_id platform)
+{
+    for (cl_uint i = 0; i < platform->num_devices; i++) {
+        const struct sp_device *device = platform->devices[i]->device;
+        if (device->info.is_gpu && !device->is_given_up)
+            return platform->devices[i];
+    }
+    return platform->num_devices ? platform->devices[0] : NULL;
+}
+
 cl_uint sp_devices_of_type(cl_platform_id platform, cl_device_type type, cl_uint room,
                            cl_device_id *devices)
 {
+    cl_device_id preferred = type & CL_DEVICE_TYPE_DEFAULT && type != CL_DEVICE_TYPE_ALL
+                                 ? default_device(platform)
+                                 : NULL;
     cl_uint count = 0;
     for (cl_uint i = 0; i < platform->num_devices; i++) {
         cl_device_id device = platform->devices[i];
-        bool is_default = i == 0;
-        if (!(type & sp_device_type(device)) && !(is_default && type & CL_DEVICE_TYPE_DEFAULT))
+        if (!(type & sp_device_type(device)) && device != preferred)
             continue;
         if (devices && count < room)
             devices[count] = device;

@@ -1,7 +1,7 @@
 /* A GPU that is listed because it was there the last time, and cannot be used any more, or is less
  * than it was, or fails at a command: its commands fail, or do not, and the context's error
  * callback says why, of contexts that were made before it was known and after. On the stand-in for
- * CUDA; each program is this one again. */
+ * CUDA; each program is this one again. A GPU is the default device as long as it can be used. */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -49,6 +49,16 @@ static cl_bool is_available(cl_device_id device)
     CHECK_CL(clGetDeviceInfo(device, CL_DEVICE_AVAILABLE, sizeof is_there, &is_there, NULL),
              CL_SUCCESS);
     return is_there;
+}
+
+static bool is_default(cl_device_id device)
+{
+    cl_device_id found = NULL;
+    cl_uint count = 0;
+    CHECK_CL(clGetDeviceIDs(check_platform(), CL_DEVICE_TYPE_DEFAULT, 1, &found, &count),
+             CL_SUCCESS);
+    CHECK(count == 1);
+    return found == device;
 }
 
 /* The status of a fill. */
@@ -111,14 +121,14 @@ static int be_program(const char *name)
                  CL_SUCCESS);
         CHECK(steps == 500);
         CHECK(fill(context, device) == CL_COMPLETE);
-        CHECK(is_available(device) == CL_TRUE);
+        CHECK(is_available(device) == CL_TRUE && is_default(device));
         pthread_mutex_lock(&heard.lock);
         CHECK(!heard.text[0]);
         pthread_mutex_unlock(&heard.lock);
     } else if (!strcmp(name, "refused")) {
         expect(" was lost: CUDA does not start: a fake error (CUDA error 803); after an update");
         CHECK(fill(context, device) == CL_OUT_OF_RESOURCES);
-        CHECK(is_available(device) == CL_FALSE);
+        CHECK(is_available(device) == CL_FALSE && !is_default(device));
         clReleaseContext(context);
         context = make_context(&device);
         expect("Fake GPU 0 cannot be used: CUDA does not start: a fake error (CUDA error 803); "
@@ -167,6 +177,7 @@ int main(int argc, char **argv)
         return be_program(argv[1]);
     REQUIRE(mkdtemp(folder));
     setenv("SAMEPAGE_CACHE_DIR", folder, 1);
+    setenv("SAMEPAGE_DEVICES", "cpu,cuda:0", 1);
     setenv("FAKE_CUDA_INIT_MILLISECONDS", "300", 1); /* what is remembered comes first */
     run("works", NULL, NULL);
     run("less", "FAKE_CUDA_MEMORY", "0x38000000");
