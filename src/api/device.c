@@ -36,9 +36,7 @@ static cl_device_id default_device(cl_platform_id platform)
 cl_uint sp_devices_of_type(cl_platform_id platform, cl_device_type type, cl_uint room,
                            cl_device_id *devices)
 {
-    cl_device_id preferred = type & CL_DEVICE_TYPE_DEFAULT && type != CL_DEVICE_TYPE_ALL
-                                 ? default_device(platform)
-                                 : NULL;
+    cl_device_id preferred = type & CL_DEVICE_TYPE_DEFAULT ? default_device(platform) : NULL;
     cl_uint count = 0;
     for (cl_uint i = 0; i < platform->num_devices; i++) {
         cl_device_id device = platform->devices[i];
