@@ -1,9 +1,9 @@
-/* See command.h. Commands begin and end here.
+/* See command.h. Commands begin and end here: the normal course of one.
  *
- * A command counts what it waits for, plus one while it is being enqueued. Whoever takes the count
- * to zero makes it start; that is the enqueuing thread or the thread that ended the last
- * dependency. Ending one command can make many others ready, and those without work end at once:
- * they go through a list in a loop (struct ending), never through recursion.
+ * What a command waits for is counted (depend.c). Whoever takes the count to zero makes it start;
+ * that is the enqueuing thread or the thread that ended the last dependency. Ending one command can
+ * make many others ready, and those without work end at once: they go through a list in a loop
+ * (struct sp_ending), never through recursion.
  *
  * A device with memory of its own runs works in the order in which it gets them. So a work of an
  * in-order queue there waits only for the submission of the work before it, and a stream of
@@ -11,13 +11,13 @@
  *
  * With several such devices a command whose dependencies are works of other devices begins likewise
  * when those are submitted, and its device waits for their ends itself (docs/ahead.md). It
- * *follows* them: it ends after they have, with an error where it should; and where its work was
- * not done, because one of them was not, it begins again as any other command.
+ * *follows* them (follow.c): it ends after they have, with an error where it should.
  *
- * A device does not do a work where something that the work may rely on has failed, and that was
- * not known when the command was enqueued (docs/device-process.md). Then the command begins again,
- * when all in front of it in its queue has ended, and this time it relies on nothing: what it needs
- * is there when its device gets it, or the reason why not is the command's error.
+ * A command whose work was not done, since something that it may rely on has failed, leaves this
+ * course and is taken up anew, once: retry.c.
+ *
+ * Invariant: each stage of a command is run by one thread, which got the command from whoever ended
+ * the stage before; a command ends exactly once.
  *
  * Locks: a queue's, then an event's; none is held when work is submitted, objects are dropped or
  * callbacks are posted.
@@ -26,13 +26,11 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 
-#include "runtime/command_internal.h"
 #include "runtime/context.h"
+#include "runtime/retry.h"
 #include "svm/check.h"
 #include "svm/trace.h"
-#include "util/alloc.h"
 #include "util/block.h"
 #include "util/symbol.h"
 #include "util/thread.h"
@@ -52,43 +50,12 @@
 _Static_assert(sizeof(struct sp_command) + USUAL_EXTRA_BYTES <= SP_BLOCK_BYTES,
                "a usual command is a block");
 
-/* Commands that became ready and are not started yet, in order. */
-struct ending {
-    struct sp_command *first, *last;
-};
-
-static void start_ready(struct ending *ending);
-
-static void push_ready(struct ending *ending, struct sp_command *command)
-{
-    command->next_ready = NULL;
-    if (ending->last)
-        ending->last->next_ready = command;
-    else
-        ending->first = command;
-    ending->last = command;
-}
-
-/* One thing less to wait for; the last one makes the command ready. Acquire and release: what was
- * done before every dependency's end is visible to whoever starts the command. */
-static void settle_one(struct ending *ending, struct sp_command *command)
-{
-    if (atomic_fetch_sub_explicit(&command->waiting_for, 1, memory_order_acq_rel) == 1)
-        push_ready(ending, command);
-}
-
-/* It follows nobody any more. */
-static void drop_before(struct sp_command *command)
-{
-    if (command->before)
-        sp_object_unreference(&command->before->event.object);
-    command->before = NULL;
-}
+static void start_ready(struct sp_ending *ending);
 
 static void destroy_command(struct sp_object *object)
 {
     struct sp_command *command = (struct sp_command *)object;
-    drop_before(command);
+    sp_depend_drop_before(command);
     sp_follows_drop(command);
     sp_coherence_end(&command->coherence, false);
     for (unsigned i = 0; i < command->num_uses; i++)
@@ -176,60 +143,6 @@ cl_int sp_wait_list_check(cl_context context, cl_uint num_events, const cl_event
     return CL_SUCCESS;
 }
 
-/* Whether a device runs `command` behind the one before it in its queue, in order, if it gets both.
- */
-static bool is_streamed_behind(const struct sp_command *command, const struct sp_command *before)
-{
-    /* What completes a command apart from its work is not in the device's order. */
-    return before->has_work && command->has_work && !before->complete &&
-           sp_command_device(command)->info.own_memory &&
-           sp_command_device(before)->info.own_memory;
-}
-
-/* Lets `command` wait for `event`, unless that has ended; `before` is its command where the
- * submission of that is enough. */
-static void depend(struct sp_command *command, cl_event event, struct sp_command *before,
-                   bool is_explicit)
-{
-    pthread_mutex_lock(&event->lock);
-    cl_int status = sp_event_status(event);
-    if (status > CL_COMPLETE && before && before->is_submitted) {
-        pthread_mutex_unlock(&event->lock);
-        return;
-    }
-    if (status > CL_COMPLETE) {
-        assert(command->num_dependencies < command->max_dependencies);
-        struct sp_dependency *dependency = &command->dependencies[command->num_dependencies++];
-        dependency->waiter = command;
-        dependency->is_explicit = is_explicit;
-        dependency->is_until_submitted = before != NULL;
-        dependency->next = event->dependents;
-        event->dependents = dependency;
-        /* Relaxed: the command is not started before its enqueuer settles its own count. */
-        atomic_fetch_add_explicit(&command->waiting_for, 1, memory_order_relaxed);
-    } else if (status < 0 && is_explicit) {
-        atomic_store_explicit(&command->dependency_error, status, memory_order_relaxed);
-    }
-    pthread_mutex_unlock(&event->lock);
-}
-
-/* As depend, for an event that the command may follow instead: then its end does not matter until
- * the command's own. */
-static void depend_or_follow(struct sp_command *command, cl_event event, bool is_explicit)
-{
-    struct sp_command *before = (struct sp_command *)event;
-    if (!event->queue || !command->event.context->is_shared || !sp_coherence_is_ahead_on() ||
-        command->num_follows == SP_MAX_FOLLOWED || !is_streamed_behind(command, before) ||
-        sp_event_status(event) <= CL_COMPLETE) {
-        depend(command, event, NULL, is_explicit);
-        return;
-    }
-    sp_object_reference(&event->object);
-    command->follows[command->num_follows++] =
-        (struct sp_follow){.command = before, .is_explicit = is_explicit};
-    depend(command, event, before, is_explicit);
-}
-
 /* Puts the command at the end of its queue's order. Returns an object to drop once no lock is held,
  * or NULL. */
 static struct sp_command *append_to_queue(struct sp_command *command)
@@ -240,15 +153,8 @@ static struct sp_command *append_to_queue(struct sp_command *command)
     pthread_mutex_lock(&queue->lock);
     command->sequence = queue->next_sequence++;
     if (!(queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)) {
-        if (queue->last && command->event.context->is_shared && sp_coherence_is_ahead_on()) {
-            depend_or_follow(command, &queue->last->event, false);
-        } else if (queue->last) {
-            if (is_streamed_behind(command, queue->last)) {
-                command->before = queue->last;
-                sp_object_reference(&queue->last->event.object);
-            }
-            depend(command, &queue->last->event, command->before, false);
-        }
+        if (queue->last)
+            sp_depend_in_order(command, queue->last);
         dropped = queue->last;
         queue->last = command;
         sp_object_reference(&command->event.object);
@@ -257,7 +163,7 @@ static struct sp_command *append_to_queue(struct sp_command *command)
             command->waits_for_head = true;
             atomic_fetch_add_explicit(&command->waiting_for, 1, memory_order_relaxed);
         } else if (queue->barrier) {
-            depend(command, &queue->barrier->event, NULL, false);
+            sp_depend(command, &queue->barrier->event, false);
         }
         command->previous_pending = queue->last_pending;
         if (queue->last_pending)
@@ -277,7 +183,7 @@ static struct sp_command *append_to_queue(struct sp_command *command)
 
 /* Takes an ended command out of its queue's order. Returns whether the queue held a reference to
  * it, which the caller drops. */
-static bool remove_from_queue(struct ending *ending, struct sp_command *command)
+static bool remove_from_queue(struct sp_ending *ending, struct sp_command *command)
 {
     cl_command_queue queue = command->event.queue;
     bool is_referenced = false;
@@ -302,7 +208,7 @@ static bool remove_from_queue(struct ending *ending, struct sp_command *command)
         struct sp_command *head = queue->first_pending;
         if (head && head->waits_for_head) {
             head->waits_for_head = false;
-            settle_one(ending, head);
+            sp_depend_settle(ending, head);
         }
     }
     pthread_mutex_unlock(&queue->lock);
@@ -374,7 +280,7 @@ static __attribute__((noinline, cold)) void end_check(struct sp_command *command
 }
 
 /* Ends a command whose `complete` was called. Its memory may be gone afterwards. */
-static void end_command(struct ending *ending, struct sp_command *command, cl_int status)
+static void end_command(struct sp_ending *ending, struct sp_command *command, cl_int status)
 {
     bool is_queue_reference = false;
 
@@ -384,7 +290,7 @@ static void end_command(struct ending *ending, struct sp_command *command, cl_in
         end_check(command, status);
     sp_coherence_end(&command->coherence, status >= 0);
     drop_uses(command);
-    drop_before(command);
+    sp_depend_drop_before(command);
     if (command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE) {
         command->event.end_ns = command->work.end_ns ? command->work.end_ns : sp_time_ns();
         command->event.start_ns =
@@ -402,29 +308,17 @@ static void end_command(struct ending *ending, struct sp_command *command, cl_in
     sp_object_unreference(&command->event.object);
 }
 
-void sp_dependents_settle(struct ending *ending, struct sp_dependency *dependents, cl_int status)
-{
-    while (dependents) {
-        struct sp_dependency *dependency = dependents;
-        dependents = dependency->next; /* the command may be gone after settle_one */
-        if (status < 0 && dependency->is_explicit)
-            atomic_store_explicit(&dependency->waiter->dependency_error, status,
-                                  memory_order_relaxed);
-        settle_one(ending, dependency->waiter);
-    }
-}
-
 static void complete_on_callback_thread(struct sp_callback_job *job)
 {
     struct sp_command *command =
         (struct sp_command *)((char *)job - offsetof(struct sp_command, job));
-    struct ending ending = {0};
+    struct sp_ending ending = {0};
     end_command(&ending, command, command->complete(command, command->job_status));
     start_ready(&ending);
 }
 
 /* After the work, or instead of it: the caller's `complete`, then the end. */
-static void complete_command(struct ending *ending, struct sp_command *command, cl_int status)
+static void complete_command(struct sp_ending *ending, struct sp_command *command, cl_int status)
 {
     if (!command->complete) {
         end_command(ending, command, status);
@@ -463,23 +357,7 @@ static cl_int status_of_errno(int error)
     }
 }
 
-/* Comes back, at that stage, when all that it comes after has ended. */
-static void await_follows(struct ending *ending, struct sp_command *command,
-                          enum sp_command_stage stage)
-{
-    command->stage = stage;
-    atomic_store_explicit(&command->waiting_for, 1, memory_order_relaxed);
-    command->num_dependencies = 0; /* all are settled */
-    if (command->before)
-        depend(command, &command->before->event, NULL, false);
-    for (unsigned i = 0; i < command->num_follows; i++)
-        if (stage != SP_COMMAND_READY || command->follows[i].must_end)
-            depend(command, &command->follows[i].command->event, NULL,
-                   command->follows[i].is_explicit);
-    settle_one(ending, command);
-}
-
-static void end_work(struct ending *ending, struct sp_command *command, int error)
+static void end_work(struct sp_ending *ending, struct sp_command *command, int error)
 {
     error = sp_coherence_outcome(&command->coherence, error);
     cl_int status = status_of_errno(error);
@@ -488,81 +366,25 @@ static void end_work(struct ending *ending, struct sp_command *command, int erro
     complete_command(ending, command, status);
 }
 
-/* It was not done: it is as before its begin, and is going to wait for what it comes after. Of that
- * some may begin again, so it must hold nothing that those may wait for. */
-static void undo(struct sp_command *command, int error)
-{
-    int failed = sp_coherence_restart(&command->coherence);
-    command->work_error = failed && error == -ECANCELED ? failed : error;
-}
-
-/* Its work is over: one of the two that find so goes on, the thread that submitted it, when it has
- * done with the command, or the one that was told of the end. */
-static void leave_run(struct ending *ending, struct sp_command *command)
-{
-    /* Acquire and release: whoever goes on sees what the other did. */
-    if (atomic_fetch_add_explicit(&command->run_state, 1, memory_order_acq_rel) == 1)
-        await_follows(ending, command, SP_COMMAND_RUN);
-}
-
-/* Its device has not done its work, and it does not end before others have. */
-static void work_not_done(struct ending *ending, struct sp_command *command, int error)
-{
-    bool has_follows = command->num_follows > 0;
-    /* First: from then on nobody streams behind it or follows it, so its fences are its own again.
-     */
-    pthread_mutex_lock(&command->event.lock);
-    bool was_submitted = command->is_submitted;
-    command->is_cancelled = true;
-    command->is_submitted = false;
-    pthread_mutex_unlock(&command->event.lock);
-    undo(command, error);
-    if (has_follows || !was_submitted)
-        leave_run(ending, command); /* whoever submits it has not done with it, or may not have */
-    else
-        await_follows(ending, command, SP_COMMAND_RUN);
-}
-
 static void work_finished(struct sp_work *work, int error)
 {
-    struct ending ending = {0};
+    struct sp_ending ending = {0};
     struct sp_command *command = command_of_work(work);
     bool has_follows = command->num_follows > 0;
     if (error == -ECANCELED || (error && has_follows)) {
-        work_not_done(&ending, command, error);
+        sp_retry_not_done(&ending, command, error);
     } else if (has_follows) {
         command->work_error = 0;
-        leave_run(&ending, command);
+        sp_retry_leave(&ending, command);
     } else {
         end_work(&ending, command, error);
     }
     start_ready(&ending);
 }
 
-/* The work and all that it comes after are over. */
-static void go_on_after_run(struct ending *ending, struct sp_command *command)
-{
-    bool is_again = command->work_error == -ECANCELED && !command->is_again &&
-                    !atomic_load_explicit(&command->dependency_error, memory_order_relaxed);
-    sp_follows_drop(command);
-    drop_before(command);
-    if (!is_again) {
-        end_work(ending, command, command->work_error);
-        return;
-    }
-    pthread_mutex_lock(&command->event.lock);
-    command->is_ahead = command->is_cancelled = false;
-    pthread_mutex_unlock(&command->event.lock);
-    command->is_again = true;
-    atomic_store_explicit(&command->begin_state, 0, memory_order_relaxed);
-    atomic_store_explicit(&command->run_state, 0, memory_order_relaxed);
-    command->stage = SP_COMMAND_READY;
-    push_ready(ending, command);
-}
-
 /* The device has got the command's work: what is to run right behind it may be sent after it. False
  * where it was cancelled by now. */
-static bool release_streamed(struct ending *ending, struct sp_command *command)
+static bool release_streamed(struct sp_ending *ending, struct sp_command *command)
 {
     struct sp_dependency *released = NULL;
     pthread_mutex_lock(&command->event.lock);
@@ -586,24 +408,23 @@ static bool release_streamed(struct ending *ending, struct sp_command *command)
 
 /* Ends a command that its device never got. In its queue the end of one command stands for the end
  * of all before it, and of all that those come after; so it waits for what it was to follow. */
-static void fail_command(struct ending *ending, struct sp_command *command, cl_int status)
+static void fail_command(struct sp_ending *ending, struct sp_command *command, cl_int status)
 {
     if (!command->before && !command->num_follows) {
         complete_command(ending, command, status);
         return;
     }
-    undo(command, 0);
+    sp_retry_undo(command, 0);
     command->failure = status;
-    await_follows(ending, command, SP_COMMAND_FAILED);
+    sp_depend_again(ending, command, SP_COMMAND_FAILED);
 }
 
 /* All that it waits for has ended, and what it uses is current. */
-static void start_work(struct ending *ending, struct sp_command *command)
+static void start_work(struct sp_ending *ending, struct sp_command *command)
 {
     int error = atomic_load_explicit(&command->coherence.error, memory_order_relaxed);
     if (error == -ECANCELED && !command->is_again) {
-        undo(command, error);
-        await_follows(ending, command, SP_COMMAND_RUN);
+        sp_retry_unsubmitted(ending, command, error);
         return;
     }
     if (error) {
@@ -643,7 +464,7 @@ static void start_work(struct ending *ending, struct sp_command *command)
     bool has_follows = command->num_follows > 0;
     device->ops->submit(device, &command->work);
     if (!release_streamed(ending, command) || has_follows)
-        leave_run(ending, command);
+        sp_retry_leave(ending, command);
     sp_object_unreference(&command->event.object);
 }
 
@@ -659,9 +480,9 @@ static void ranges_ready(struct sp_coherence *coherence)
     if (atomic_exchange_explicit(&command->begin_state, BEGIN_GOES_ON, memory_order_acq_rel) !=
         READY_GOES_ON)
         return;
-    struct ending ending = {0};
+    struct sp_ending ending = {0};
     command->stage = SP_COMMAND_CURRENT;
-    push_ready(&ending, command);
+    sp_ready_push(&ending, command);
     start_ready(&ending);
 }
 
@@ -697,7 +518,7 @@ static bool begin_ranges(struct sp_command *command)
 }
 
 /* Takes a command up where it is. */
-static void go_on(struct ending *ending, struct sp_command *command)
+static void go_on(struct sp_ending *ending, struct sp_command *command)
 {
     if (command->stage == SP_COMMAND_FAILED) {
         complete_command(ending, command, command->failure);
@@ -708,11 +529,14 @@ static void go_on(struct ending *ending, struct sp_command *command)
         return;
     }
     if (command->stage == SP_COMMAND_RUN) {
-        go_on_after_run(ending, command);
+        if (sp_retry_take(command))
+            sp_ready_push(ending, command);
+        else
+            end_work(ending, command, command->work_error);
         return;
     }
     if (command->num_follows && !sp_follows_take(command)) {
-        await_follows(ending, command, SP_COMMAND_READY);
+        sp_depend_again(ending, command, SP_COMMAND_READY);
         return;
     }
     if (atomic_load_explicit(&command->dependency_error, memory_order_relaxed)) {
@@ -730,9 +554,9 @@ static void go_on(struct ending *ending, struct sp_command *command)
 /* Starts or ends all that became ready, and what becomes ready by that. What becomes ready beneath
  * a call of such a loop (the end of a command leaves room for another, whose end leaves room for a
  * third) is left to that loop. */
-static void start_ready(struct ending *ending)
+static void start_ready(struct sp_ending *ending)
 {
-    static SP_THREAD_LOCAL struct ending *running;
+    static SP_THREAD_LOCAL struct sp_ending *running;
     if (!ending->first)
         return;
     if (running) {
@@ -753,7 +577,7 @@ static void start_ready(struct ending *ending)
 
 void sp_dependents_start(struct sp_dependency *dependents, cl_int status)
 {
-    struct ending ending = {0};
+    struct sp_ending ending = {0};
     sp_dependents_settle(&ending, dependents, status);
     start_ready(&ending);
 }
@@ -794,14 +618,14 @@ cl_int sp_command_enqueue(struct sp_command *command, cl_uint num_events, const 
     /* Before it is seen what it can be sent behind. */
     sp_coherence_note_failures(&command->coherence, sp_command_device(command));
     for (cl_uint i = 0; i < num_events; i++)
-        depend_or_follow(command, events[i], true);
+        sp_depend_or_follow(command, events[i], true);
     struct sp_command *dropped = append_to_queue(command);
     if (dropped)
         sp_object_unreference(&dropped->event.object);
 
     prefetch(command);
-    struct ending ending = {0};
-    settle_one(&ending, command);
+    struct sp_ending ending = {0};
+    sp_depend_settle(&ending, command);
     start_ready(&ending);
 
     cl_int result = CL_SUCCESS;

@@ -79,7 +79,7 @@ struct sp_command {
     /* What it comes after of what had not ended when it began; until its end */
     struct sp_follow follows[SP_MAX_FOLLOWED];
     unsigned num_follows;
-    atomic_uint run_state; /* num_follows > 0: who goes on when the work is over, see command.c */
+    atomic_uint run_state; /* num_follows > 0: who goes on when the work is over, see retry.c */
     int work_error;        /* likewise */
     bool is_again;         /* it begins for the second time, and relies on nothing */
     /* The one that it is streamed behind, with a reference */
