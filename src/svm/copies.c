@@ -22,6 +22,9 @@
 #include "util/alloc.h"
 #include "util/time.h"
 
+/* Of the sentence that describe_loss makes: three numbers and an error's name fit. */
+#define LOSS_BYTES 320u
+
 size_t sp_copies_for(size_t transfers)
 {
     size_t most = SP_MAX_AGENTS + transfers / SP_MAX_PIECES;
@@ -151,18 +154,23 @@ static bool forget_arrival(const struct sp_copy *copy)
     return !is_held;
 }
 
-/* Of a device that lives on. With no lock held. */
-static void tell_lost(const struct sp_copy *copy, int error)
+/* What a device that lives on has to say of a copy to the host that failed, and with it the only
+ * copy: sp_device.noticed. */
+static void describe_loss(const struct sp_copy *copy, int error, char text[LOSS_BYTES])
 {
-    struct sp_device *device = sp_agent_device(copy->source);
-    void (*noticed)(struct sp_device *, const char *) = device->noticed;
-    char text[320];
-    snprintf(text, sizeof text,
+    snprintf(text, LOSS_BYTES,
              "could not copy bytes %llu to %llu of the region at %p to the host (%s), and had to "
              "give up its memory of them: what it alone had of them is lost; write them again "
-             "before they are read.",
+             "before they are read",
              (unsigned long long)copy->first, (unsigned long long)copy->end - 1,
              (void *)copy->region->start, strerror(-error));
+}
+
+/* With no lock held: it may call into the runtime. */
+static void tell_loss(uint32_t agent, const char *text)
+{
+    struct sp_device *device = sp_agent_device(agent);
+    void (*noticed)(struct sp_device *, const char *) = device->noticed;
     if (noticed)
         noticed(device, text);
 }
@@ -232,6 +240,7 @@ static void copy_finished(struct sp_work *work, int error)
     uint32_t source = copy->source;
     int waiters_error = error_for_waiters(copy, error);
     bool is_lost = false;
+    char loss[LOSS_BYTES];
 
     if (sp_trace_is_on)
         trace_copy(copy, error);
@@ -244,7 +253,8 @@ static void copy_finished(struct sp_work *work, int error)
         sp_stretch_add(&region->arrived, copy->first, copy->end);
     if (copy->state == SP_COPY_KNOWN && error)
         is_lost = forget_arrival(copy) && source != SP_AGENT_HOST && error != -EIO;
-    copy->references += is_lost; /* it is still to be told of */
+    if (is_lost)
+        describe_loss(copy, error, loss);
     if (copy->state == SP_COPY_DROPPED && error != -ECANCELED)
         distrust_arrival(copy);
     if (copy->state != SP_COPY_PROMISED) {
@@ -252,12 +262,8 @@ static void copy_finished(struct sp_work *work, int error)
         drop_copy(copy);
     }
     pthread_mutex_unlock(&region->lock);
-    if (is_lost) {
-        tell_lost(copy, error);
-        pthread_mutex_lock(&region->lock);
-        drop_copy(copy);
-        pthread_mutex_unlock(&region->lock);
-    }
+    if (is_lost)
+        tell_loss(source, loss);
     /* Before the waiters go on: the last of them may end the arena, which waits for its regions'
      * uses. */
     sp_arena_end_use(region);

@@ -24,8 +24,8 @@ struct fake {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct sp_work *first, *last;
-    atomic_bool fails_transfers;
-    bool is_dead; /* works fail, as do always those for another life */
+    atomic_int transfer_error; /* 0, or how its transfers fail */
+    bool is_dead;              /* works fail, as do always those for another life */
     uint64_t copied_bytes;
     unsigned binds, unbinds;
     unsigned transfers; /* submitted */
@@ -68,9 +68,10 @@ static int run(struct fake *fake, struct sp_work *work)
         madvise(memory_of(fake->device.agent, work->range.start), work->range.bytes, MADV_DONTNEED);
         return 0;
     case SP_WORK_TRANSFER:
-        if (is_barred(work->range.source, work->range.destination) ||
-            atomic_load(&fake->fails_transfers))
+        if (is_barred(work->range.source, work->range.destination))
             return -EIO;
+        if (atomic_load(&fake->transfer_error))
+            return atomic_load(&fake->transfer_error);
         if (!work->range.pieces)
             copy_range(fake, work, work->range.start, work->range.bytes);
         for (size_t i = 0; work->range.pieces && i < work->range.num_pieces; i++)
@@ -696,9 +697,9 @@ static void pieces_that_fail_are_forgotten(void **state)
     struct use use = {.start = start, .bytes = BYTES, .function = do_nothing};
     write_value(arena, 1, start, BYTES, 1);
     scatter(arena, start, COUNT, STEP);
-    atomic_store(&fakes[0].fails_transfers, true);
+    atomic_store(&fakes[0].transfer_error, -EIO);
     run_use(arena, &use, 1, SP_ACCESS_READ);
-    atomic_store(&fakes[0].fails_transfers, false);
+    atomic_store(&fakes[0].transfer_error, 0);
     uint64_t copied = fakes[0].copied_bytes;
     struct use again = {
         .start = start, .bytes = BYTES, .old_value = STEP, .function = check_scattered};
@@ -770,6 +771,48 @@ static void a_copy_that_fails_is_an_error_and_no_stale_data(void **state)
     assert_int_equal(sp_directory_state(&region->directory, 0, SP_AGENT_HOST), SP_INVALID);
     sp_arena_end_use(region);
     fakes[0].is_dead = false;
+    sp_arena_destroy(arena);
+}
+
+static struct sp_region *told_of;
+static unsigned told;
+static bool is_told_well;
+static char said[512];
+
+/* As whoever is told may do it takes a lock of svm's. On the device's thread. */
+static void take_notice(struct sp_device *device, const char *text)
+{
+    is_told_well = device == &fakes[0].device && !pthread_mutex_trylock(&told_of->lock);
+    if (is_told_well)
+        pthread_mutex_unlock(&told_of->lock);
+    snprintf(said, sizeof said, "%s", text);
+    told++;
+}
+
+/* An eviction that cannot bring back what only its device has: that is told, by a device that lives
+ * on, in the rest of one sentence, and no lock is held. */
+static void what_cannot_be_brought_back_is_told(void **state)
+{
+    (void)state;
+    enum { BYTES = 4096, LARGE = LIMIT_GRANULES * SP_GRANULE_BYTES };
+    struct sp_arena *arena = new_arena();
+    unsigned char *start = sp_arena_alloc(arena, SP_GRANULE_BYTES, 0, 0, SP_PATH_PRIVATE);
+    unsigned char *large = sp_arena_alloc(arena, LARGE, 0, 0, SP_PATH_PRIVATE);
+    char expected[128];
+    write_value(arena, 1, start, BYTES, 1);
+    told_of = sp_arena_use(arena, start);
+    fakes[0].device.noticed = take_notice;
+    atomic_store(&fakes[0].transfer_error, -ENOMEM);
+    write_value(arena, 1, large, LARGE, 2);
+    atomic_store(&fakes[0].transfer_error, 0);
+    fakes[0].device.noticed = NULL;
+    assert_true(told == 1 && is_told_well);
+    snprintf(expected, sizeof expected, "could not copy bytes 0 to 4095 of the region at %p to ",
+             (void *)start);
+    assert_memory_equal(said, expected, strlen(expected));
+    assert_int_not_equal(said[strlen(said) - 1], '.');
+    assert_false(sp_directory_is_held(&told_of->directory, 0, BYTES));
+    sp_arena_end_use(told_of);
     sp_arena_destroy(arena);
 }
 
@@ -878,6 +921,7 @@ int main(void)
         cmocka_unit_test(pieces_that_fail_are_forgotten),
         cmocka_unit_test(a_use_during_a_death_is_bound_in_the_next_life),
         cmocka_unit_test(a_copy_that_fails_is_an_error_and_no_stale_data),
+        cmocka_unit_test(what_cannot_be_brought_back_is_told),
         cmocka_unit_test(a_freed_region_lasts_until_its_last_use),
         cmocka_unit_test(two_threads_never_see_stale_bytes),
     };
