@@ -24,7 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/alloc.h"
@@ -113,13 +112,6 @@ const char *sp_compiler_path(void)
     const char *path = path_locked();
     pthread_mutex_unlock(&client.lock);
     return path;
-}
-
-bool sp_compiler_is_available(void)
-{
-    const char *path = sp_compiler_path();
-    struct stat status;
-    return path && stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
 }
 
 /* --- samepage-cc itself -------------------------------------------------------------------- */

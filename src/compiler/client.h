@@ -41,9 +41,6 @@ void sp_compiler_start(void);
 /* Ends samepage-cc, unless a request is under way. The next request starts it again. */
 void sp_compiler_stop(void);
 
-/* Whether samepage-cc is there to be run. */
-bool sp_compiler_is_available(void);
-
 /* Where samepage-cc is, or NULL when out of memory. Lives as long as the process. */
 const char *sp_compiler_path(void);
 

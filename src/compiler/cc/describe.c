@@ -64,7 +64,8 @@ static LLVMAttributeRef parameter_attribute(LLVMValueRef kernel, unsigned index,
                                        LLVMGetEnumAttributeKindForName(name, strlen(name)));
 }
 
-LLVMTypeRef sp_cc_parameter_type(LLVMValueRef kernel, unsigned index)
+/* The type in memory of a parameter: what byval points to, else its own. */
+static LLVMTypeRef parameter_type(LLVMValueRef kernel, unsigned index)
 {
     LLVMAttributeRef byval = parameter_attribute(kernel, index, "byval");
     return byval ? LLVMGetTypeAttributeValue(byval) : LLVMTypeOf(LLVMGetParam(kernel, index));
@@ -77,7 +78,7 @@ bool sp_cc_can_describe(LLVMValueRef kernel, struct sp_cc_text *log)
     bool can = true;
     for (unsigned i = 0; i < LLVMCountParams(kernel); i++) {
         char *type = string_at(&types, i);
-        bool foreign = LLVMGetTypeKind(sp_cc_parameter_type(kernel, i)) == LLVMTargetExtTypeKind ||
+        bool foreign = LLVMGetTypeKind(parameter_type(kernel, i)) == LLVMTargetExtTypeKind ||
                        !strncmp(type, "image", 5) || !strcmp(type, "sampler_t") ||
                        !strcmp(type, "queue_t") || !strncmp(type, "pipe", 4);
         if (foreign) {
@@ -119,7 +120,7 @@ static void describe_pointer(LLVMValueRef parameter, struct sp_arg_info *arg)
 static void describe_value(LLVMModuleRef module, LLVMValueRef kernel, unsigned index,
                            struct sp_arg_info *arg)
 {
-    LLVMTypeRef type = sp_cc_parameter_type(kernel, index);
+    LLVMTypeRef type = parameter_type(kernel, index);
     LLVMTargetDataRef sizes = LLVMGetModuleDataLayout(module);
     LLVMAttributeRef align = parameter_attribute(kernel, index, "align");
     arg->kind = SP_ARG_VALUE;

@@ -14,7 +14,4 @@ void sp_cc_undescribe(struct sp_kernel_info *info);
 /* False, and a sentence in the log, where an argument's type is none that the devices offer. */
 bool sp_cc_can_describe(LLVMValueRef kernel, struct sp_cc_text *log);
 
-/* The type in memory of a parameter: what byval points to, else its own. */
-LLVMTypeRef sp_cc_parameter_type(LLVMValueRef kernel, unsigned index);
-
 #endif

@@ -113,8 +113,11 @@ static bool is_computable(const struct sp_wg_plan *plan, const struct sp_wg_regi
     return true;
 }
 
-bool sp_wg_is_computable(const struct sp_wg_plan *plan, const struct sp_wg_region *region,
-                         LLVMValueRef value)
+/* Whether the value can be built before the loop over work-items, for one of them, without a trap:
+ * an expression of ids, arguments and variables that are the same for all and that the region does
+ * not write. */
+static bool can_recompute(const struct sp_wg_plan *plan, const struct sp_wg_region *region,
+                          LLVMValueRef value)
 {
     unsigned steps = 0;
     return is_computable(plan, region, value, false, &steps);
@@ -187,8 +190,8 @@ static bool read_comparison(const struct search *search, LLVMValueRef comparison
            !sp_wg_is_divergent(uniformity, question->bound) &&
            sp_wg_affine_of(uniformity, question->value, &affine) && affine.based &&
            sp_wg_affine_reach(&affine, search->local_size) < UINT64_C(1) << (width - 1) &&
-           sp_wg_is_computable(search->plan, search->region, question->value) &&
-           sp_wg_is_computable(search->plan, search->region, question->bound);
+           can_recompute(search->plan, search->region, question->value) &&
+           can_recompute(search->plan, search->region, question->bound);
 }
 
 static bool is_below(LLVMIntPredicate predicate)

@@ -36,12 +36,6 @@ int sp_wg_agreed_way(const struct sp_wg_agreed *agreed, uint32_t block);
 LLVMValueRef sp_wg_agree_answer(LLVMBuilderRef builder, LLVMIntPredicate predicate,
                                 LLVMValueRef first, LLVMValueRef last, LLVMValueRef bound);
 
-/* Whether the value can be built before the loop over work-items, for one of them, without a trap:
- * an expression of ids, arguments and variables that are the same for all and that the region does
- * not write. */
-bool sp_wg_is_computable(const struct sp_wg_plan *plan, const struct sp_wg_region *region,
-                         LLVMValueRef value);
-
 /* Whether a load is of a variable that is the same for all and that the region does not write. */
 bool sp_wg_is_kept(const struct sp_wg_plan *plan, const struct sp_wg_region *region,
                    LLVMValueRef load);

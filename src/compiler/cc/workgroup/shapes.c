@@ -449,7 +449,8 @@ static const char *const elementwise[] = {
     "llvm.ctpop", "llvm.bswap.",
 };
 
-bool sp_wg_is_elementwise(LLVMValueRef call)
+/* An intrinsic that computes the same for each element of vectors. */
+static bool is_elementwise(LLVMValueRef call)
 {
     for (size_t i = 0; i < sizeof(elementwise) / sizeof(elementwise[0]); i++)
         if (sp_ir_is_intrinsic(call, elementwise[i]))
@@ -489,7 +490,7 @@ static struct sp_wg_shape *call(struct walk *walk, LLVMValueRef value)
             return constant(walk, 64, 0);
         return new_term(walk, LLVMGetCalledValue(value), 64, most, 0);
     }
-    if (!sp_wg_is_elementwise(value)) {
+    if (!is_elementwise(value)) {
         walk->failed = true;
         return NULL;
     }

@@ -71,7 +71,4 @@ bool sp_wg_is_access(const struct sp_wg_plan *plan, LLVMValueRef value, LLVMValu
 bool sp_wg_distance(const struct sp_wg_shape *a, const struct sp_wg_shape *b, uint64_t item,
                     int64_t *bytes);
 
-/* An intrinsic that computes the same for each element of vectors. */
-bool sp_wg_is_elementwise(LLVMValueRef call);
-
 #endif
