@@ -95,9 +95,8 @@ static void ranges_ready(struct sp_coherence *coherence)
         sp_coherence_end(coherence, false);
         unreference(init); /* there is no work */
     } else {
-        init->work.life = coherence->life;
         init->work.failures_seen = sp_coherence_failures_seen(coherence);
-        submit(init, coherence->life);
+        submit(init, init->work.life);
     }
     sp_gate_open(&init->begun); /* who waits has a reference until then */
 }

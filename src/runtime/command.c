@@ -449,12 +449,10 @@ static void start_work(struct sp_ending *ending, struct sp_command *command)
     /* Acquire: where the initial values failed before the count of failures that the command knows,
      * this is seen. */
     if (command->globals_life &&
-        atomic_load_explicit(command->globals_life, memory_order_acquire) !=
-            command->coherence.life) {
+        atomic_load_explicit(command->globals_life, memory_order_acquire) != command->work.life) {
         fail_command(ending, command, CL_OUT_OF_RESOURCES);
         return;
     }
-    command->work.life = command->coherence.life;
     command->work.failures_seen = sp_coherence_failures_seen(&command->coherence);
     command->work.beside = sp_coherence_beside(&command->coherence);
     atomic_store_explicit(&command->coherence.is_handed, true, memory_order_relaxed);

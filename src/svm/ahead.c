@@ -122,7 +122,8 @@ static bool is_followed(const struct sp_coherence *coherence, const struct sp_co
 /* Whether the device of a command that was handed over is in the life in which it was begun. */
 static bool is_of_now(const struct sp_coherence *coherence)
 {
-    return coherence->agent == SP_AGENT_HOST || coherence->life == sp_agent_life(coherence->agent);
+    return coherence->agent == SP_AGENT_HOST ||
+           coherence->work->life == sp_agent_life(coherence->agent);
 }
 
 /* The change that has the last word on a range for a command which began ahead: of those that it
@@ -147,11 +148,12 @@ static struct sp_range_use *find_supplier(const struct sp_coherence *coherence,
     if (!chosen)
         return NULL;
     *is_last = chosen == newest;
-    *must_wait = chosen->is_pooled || chosen->agent == SP_AGENT_HOST ||
-                 chosen->first > range->first || chosen->end < range->end ||
-                 !atomic_load_explicit(&chosen->owner->is_handed, memory_order_relaxed) ||
-                 !is_of_now(chosen->owner) ||
-                 (chosen->agent == range->memory && chosen->owner->life != coherence->life);
+    *must_wait =
+        chosen->is_pooled || chosen->agent == SP_AGENT_HOST || chosen->first > range->first ||
+        chosen->end < range->end ||
+        !atomic_load_explicit(&chosen->owner->is_handed, memory_order_relaxed) ||
+        !is_of_now(chosen->owner) ||
+        (chosen->agent == range->memory && chosen->owner->work->life != coherence->work->life);
     for (other = range->region->changes; other != chosen; other = other->next_change)
         if (is_in_front(other, coherence, range) && other->agent != chosen->agent)
             *must_wait = true;

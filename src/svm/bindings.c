@@ -607,7 +607,7 @@ static void count_pinning(uint32_t agents, int more)
  * bound. */
 static int pin_ranges(struct sp_coherence *coherence)
 {
-    coherence->life = bindings.agents[coherence->agent].life;
+    coherence->work->life = bindings.agents[coherence->agent].life;
     int error = sp_arena_for_each_new_home(coherence->arena, bind_home, coherence->agent);
     for (unsigned i = 0; !error && i < coherence->count; i++)
         sp_path_decide(coherence->ranges[i].region, coherence->agent, coherence->is_migration);

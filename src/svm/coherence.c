@@ -219,7 +219,7 @@ static int find_overwriting(struct sp_supply *supply, struct sp_coherence *coher
             continue;
         bool is_whole = other->first <= range->first && range->end <= other->end;
         if (is_whole && other->agent == coherence->agent && !coherence->is_strict &&
-            other->owner->life == coherence->life) {
+            other->owner->work->life == coherence->work->life) {
             if (*found == SP_NOT_OVERWRITTEN)
                 *found = SP_SUPPLIED_IN_ORDER;
         } else {
@@ -535,7 +535,7 @@ static bool is_there(const struct sp_coherence *coherence, const struct sp_range
 {
     if (range->memory == SP_AGENT_HOST || sp_span_is_home(range->region->span))
         return true;
-    return (range->is_pooled ? range->memory_life : coherence->life) ==
+    return (range->is_pooled ? range->memory_life : coherence->work->life) ==
            sp_agent_life(range->memory);
 }
 

@@ -81,11 +81,12 @@ struct sp_coherence {
     int pin_error;
     uint32_t agents; /* bit a: it needs agent a's memory */
     bool has_run;    /* its work has ended well, whatever became of what it wrote */
-    uint32_t life;   /* of the agent's device: the one that its ranges are bound in */
     uint32_t after;  /* SP_BESIDE_: copies that the agent itself makes, and that the command has to
                         come after */
-    /* The command's, set by the caller before it begins; it has the command's fences, whose life
-     * docs/ahead.md has. While a range is listed, others read `fence` under the region's lock. */
+    /* The command's, set by the caller before it begins; for the host it may be NULL. Begin sets
+     * `life`, that of the agent's device in which the ranges are bound. It has the command's
+     * fences, whose life docs/ahead.md has. While a range is listed, others read `life` and `fence`
+     * under the region's lock. */
     struct sp_work *work;
     /* Begun while commands that it comes after are still under way: the first num_followed fences
      * of work->after are those commands' ends, the rest are copies. */
@@ -166,7 +167,8 @@ static inline uint32_t sp_coherence_failures_seen(const struct sp_coherence *coh
 {
     if (coherence->is_strict || !coherence->failures_seen)
         return 0;
-    return coherence->failures_life == coherence->life ? coherence->failures_seen : UINT32_MAX;
+    return coherence->failures_life == coherence->work->life ? coherence->failures_seen
+                                                             : UINT32_MAX;
 }
 
 /* The command's work has ended with `error` (0: well): what that means for the command. -EIO where

@@ -296,7 +296,7 @@ bool sp_copy_concerns(const struct sp_copy *copy, uint32_t agent, enum sp_access
 static uint32_t life_for(const struct sp_coherence *coherence, uint32_t executor)
 {
     if (coherence && executor == coherence->agent)
-        return coherence->life;
+        return coherence->work->life;
     const struct sp_range_use *range = coherence ? &coherence->ranges[coherence->next] : NULL;
     return range && range->is_pooled && range->memory == executor ? range->memory_life
                                                                   : sp_agent_life(executor);
@@ -452,9 +452,9 @@ static struct sp_copy *find_promise(const struct sp_coherence *coherence,
                                     const struct sp_range_use *supplier)
 {
     struct sp_copy *copy = supplier->promised;
-    while (copy && (copy->destination != range->memory || copy->work.life != coherence->life ||
-                    copy->first > range->first || copy->end < range->end ||
-                    (copy->is_finished && copy->error)))
+    while (copy && (copy->destination != range->memory ||
+                    copy->work.life != coherence->work->life || copy->first > range->first ||
+                    copy->end < range->end || (copy->is_finished && copy->error)))
         copy = copy->next;
     return copy;
 }

@@ -189,6 +189,7 @@ static void call_use(void *argument)
 static int run_use(struct sp_arena *arena, struct use *use, uint32_t agent, enum sp_access access)
 {
     use->coherence.ready = use_ready;
+    use->coherence.work = &use->work;
     assert_int_equal(sp_coherence_touch(&use->coherence, arena, use->start, use->bytes, access), 0);
     sp_coherence_begin(&use->coherence, arena, agent);
     sp_gate_wait(&use->ready);
@@ -503,6 +504,7 @@ static void begin_use(struct sp_arena *arena, struct use *use, uint32_t agent,
 {
     sp_gate_init(&use->ready);
     use->coherence.ready = use_ready;
+    use->coherence.work = &use->work;
     assert_int_equal(sp_coherence_touch(&use->coherence, arena, use->start, use->bytes, access), 0);
     sp_coherence_begin(&use->coherence, arena, agent);
 }

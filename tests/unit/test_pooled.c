@@ -249,7 +249,7 @@ static void run_kernel(void *argument)
         if (agent) {
             struct page *page = fakes[agent - 1].map[granule];
             /* A device that has died meanwhile runs nothing. */
-            if (!page && use->coherence.life == fakes[agent - 1].device.life)
+            if (!page && use->work.life == fakes[agent - 1].device.life)
                 fault("memory is used that is not there");
             if (!page)
                 continue;
@@ -275,6 +275,7 @@ static void begin(struct sp_arena *arena, struct use *use, uint32_t agent, enum 
     sp_gate_init(&use->done);
     use->writes = access != SP_ACCESS_READ;
     use->coherence.ready = ranges_ready;
+    use->coherence.work = &use->work;
     assert_int_equal(sp_coherence_touch(&use->coherence, arena, use->start,
                                         use->granules * SP_GRANULE_BYTES, access),
                      0);
@@ -294,7 +295,6 @@ static int end(struct use *use)
         use->work.call.function = run_kernel;
         use->work.call.argument = use;
         use->work.finished = work_finished;
-        use->work.life = use->coherence.life;
         fake_submit(&fakes[agent - 1].device, &use->work);
         sp_gate_wait(&use->done);
         error = use->error;

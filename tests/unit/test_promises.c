@@ -208,7 +208,6 @@ static void submit(struct command *command)
     struct sp_coherence *coherence = &command->coherence;
     assert_true(command->is_ready && !coherence->error);
     command->work.kind = SP_WORK_KERNEL;
-    command->work.life = coherence->life;
     command->work.finished = work_over;
     coherence->is_handed = true;
     fake_submit(&fakes[coherence->agent].device, &command->work);
