@@ -1,7 +1,7 @@
 /* Atomics of all devices: threads of the host and kernels on every device that has them, on the
  * same words at the same time. Counting with its rate, every operation in 32 and 64 bits, messages
- * both ways, a lock that host and devices share, sequential consistency, and progress of work-items
- * that wait for each other.
+ * both ways, a lock that host and devices share, sequential consistency, what a narrower scope
+ * costs or saves, and progress of work-items that wait for each other.
  *
  *     gpu_atomics [all]     all: every device, GPUs or not, and few rounds
  *
@@ -30,6 +30,15 @@ static const char source[] =
     "kernel void count_apart(global atomic_uint *w, uint rounds) {\n"
     "  for (uint i = 0; i < rounds; i++)\n"
     "    atomic_fetch_add_explicit(w + get_global_id(0), 1u, memory_order_relaxed, ALL); }\n"
+    /* Each takes what another left, so that nothing can be combined; the sum is kept. */
+    "#define SWAP(name, scope)\\\n"
+    "kernel void name(global atomic_uint *w, uint rounds, global uint *left) {\\\n"
+    "  uint mine = (uint)get_global_id(0);\\\n"
+    "  for (uint i = 0; i < rounds; i++)\\\n"
+    "    mine = atomic_exchange_explicit(w, mine, memory_order_relaxed, scope);\\\n"
+    "  left[get_global_id(0)] = mine; }\n"
+    "SWAP(swap_device, memory_scope_device)\n"
+    "SWAP(swap_all, ALL)\n"
     "#define OPS(name, T, S, LINE, SPREAD)\\\n"
     "kernel void name(global atomic_##T *w, global atomic_##S *s, uint first, global T *seen) {\\\n"
     "  uint u = first + (uint)get_global_id(0); T b = (T)1 << (u % (8 * sizeof(T)));\\\n"
@@ -305,6 +314,41 @@ static void single_operations(void)
         clSVMFree(context, words);
         clReleaseKernel(one);
         clReleaseKernel(apart);
+    }
+}
+
+/* Work-items of one device that hand their numbers on through one word, by its own atomics and by
+ * those of all devices. */
+static void scopes(void)
+{
+    static const char *const names[] = {"swap_device", "swap_all"};
+    for (unsigned d = 0; d < num_devices; d++) {
+        const cl_uint rounds = is_small ? 4 : 16;
+        const size_t items = is_small ? 64 : 1024;
+        double rates[2];
+        uint32_t *words = shared((items + NARROW(1)) * sizeof *words);
+        for (int n = 0; n < 2; n++) {
+            cl_kernel kernel = kernel_named(names[n]);
+            words[0] = (uint32_t)items;
+            set_pointer(kernel, 0, words);
+            set_number(kernel, 1, rounds);
+            set_pointer(kernel, 2, words + NARROW(1));
+            run(d, kernel, items, is_small ? 32 : 256); /* loads its code */
+            finish_all();
+            double start = now();
+            words[0] = (uint32_t)items;
+            run(d, kernel, items, is_small ? 32 : 256);
+            finish_all();
+            rates[n] = (double)items * rounds / (now() - start);
+            uint64_t sum = words[0];
+            for (size_t i = 0; i < items; i++)
+                sum += words[NARROW(1) + i];
+            CHECK(sum == (uint64_t)items * (items + 1) / 2);
+            clReleaseKernel(kernel);
+        }
+        printf("  %-44s exchanges on one word: %.2f M/s of device scope, %.2f of all devices\n",
+               devices[d].name, rates[0] * 1e-6, rates[1] * 1e-6);
+        clSVMFree(context, words);
     }
 }
 
@@ -745,6 +789,7 @@ int main(int argc, char **argv)
         void (*run)(void);
     } parts[] = {{"counting", counting},
                  {"single operations", single_operations},
+                 {"scopes", scopes},
                  {"all operations, 32 bits", ops_narrow},
                  {"all operations, 64 bits", ops_wide},
                  {"messages", messages},
