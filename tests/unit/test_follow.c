@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "fake_fences.h"
 #include "runtime/command.h"
 #include "runtime/context.h"
 #include "svm/heap.h"
-#include "unit.h"
 
-enum { DEVICES = 2, MAX_FENCES = 64 };
+enum { DEVICES = 2 };
 
 static struct sp_device memories[DEVICES];
 static struct _cl_device_id devices[DEVICES];
@@ -16,13 +16,6 @@ static cl_context context;
 static cl_command_queue queues[DEVICES];
 
 static unsigned submissions; /* of all works */
-static int references[MAX_FENCES];
-static sp_fence next_fence = 1;
-
-/* Called in the place of the next drop of this fence, before it. */
-static sp_fence watched;
-static void (*on_drop)(void);
-
 /* --- Devices -------------------------------------------------------------------------------------
  */
 
@@ -40,28 +33,6 @@ static void fake_wait(struct sp_device *device, struct sp_gate *gate, const void
     (void)device;
     (void)stream;
     sp_gate_wait(gate);
-}
-
-static sp_fence fake_take_fence(struct sp_device *device)
-{
-    (void)device;
-    assert_true(next_fence < MAX_FENCES);
-    references[next_fence] = 1;
-    return next_fence++;
-}
-
-static void fake_keep_fence(sp_fence fence)
-{
-    assert_true(references[fence]++ > 0);
-}
-
-static void fake_drop_fence(sp_fence fence)
-{
-    if (watched && fence == watched) {
-        watched = 0;
-        on_drop();
-    }
-    assert_true(references[fence]-- > 0);
 }
 
 static const struct sp_device_ops fake_ops = {.submit = fake_submit,
@@ -134,12 +105,6 @@ static void release(cl_event event, cl_int status)
 {
     assert_int_equal(sp_event_wait(event), status);
     sp_object_release(&event->object);
-}
-
-static void expect_no_references(void)
-{
-    for (sp_fence fence = 1; fence < next_fence; fence++)
-        assert_int_equal(references[fence], 0);
 }
 
 /* --- Tests ---------------------------------------------------------------------------------------

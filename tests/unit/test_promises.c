@@ -6,12 +6,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "fake_fences.h"
 #include "svm/coherence.h"
 #include "svm/heap.h"
 #include "svm/region.h"
-#include "unit.h"
 
-enum { DEVICES = 3, MAX_WORKS = 64, MAX_FENCES = 1024, BYTES = 5000 };
+enum { DEVICES = 3, MAX_WORKS = 64, BYTES = 5000 };
 
 struct fake {
     struct sp_device device; /* first */
@@ -26,38 +26,6 @@ static uintptr_t window_start;
 static size_t window_bytes;
 
 static enum { NOT_YET, WELL, BADLY } fences[MAX_FENCES];
-static int references[MAX_FENCES];
-static sp_fence next_fence = 1;
-static bool has_no_fences;
-
-/* Called when the last reference to `watched` was dropped. */
-static sp_fence watched;
-static void (*on_drop)(void);
-
-static sp_fence fake_take_fence(struct sp_device *device)
-{
-    (void)device;
-    if (has_no_fences)
-        return 0;
-    assert_true(next_fence < MAX_FENCES);
-    references[next_fence] = 1;
-    return next_fence++;
-}
-
-static void fake_keep_fence(sp_fence fence)
-{
-    assert_true(references[fence]++ > 0);
-}
-
-static void fake_drop_fence(sp_fence fence)
-{
-    assert_true(references[fence]-- > 0);
-    if (watched && fence == watched && !references[fence]) {
-        watched = 0;
-        on_drop();
-    }
-}
-
 static void fake_submit(struct sp_device *device, struct sp_work *work)
 {
     struct fake *fake = (struct fake *)device;
@@ -331,8 +299,7 @@ static void clear_scene(struct scene *scene)
     sp_arena_destroy(scene->arena);
     for (uint32_t i = 1; i <= DEVICES; i++)
         run_and_tell(i);
-    for (sp_fence fence = 1; fence < next_fence; fence++)
-        assert_int_equal(references[fence], 0);
+    expect_no_references();
 }
 
 /* --- Tests ---------------------------------------------------------------------------------------

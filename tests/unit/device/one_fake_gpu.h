@@ -4,17 +4,14 @@
 #ifndef TEST_ONE_FAKE_GPU_H
 #define TEST_ONE_FAKE_GPU_H
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "client_device.h"
+#include "gpu_folder.h"
 #include "unit/unit.h"
 
 #define BESIDE_ALL (SP_BESIDE_WORKS | SP_BESIDE_ARRIVALS | SP_BESIDE_DEPARTURES)
 
-static char folder[] = "/tmp/samepage-gpu-XXXXXX", gpus[64], gpu[80];
 static struct sp_device *device;
 static struct sp_code *code;
 
@@ -35,13 +32,12 @@ struct kernel_args {
     int value;
 };
 
-/* Before the tests: whether there is the folder that is looked through for GPUs. */
-static bool make_folders(void)
+/* Before the tests. */
+static void make_gpu(void)
 {
-    snprintf(gpus, sizeof gpus, "%s/gpus", mkdtemp(folder));
-    snprintf(gpu, sizeof gpu, "%s/0000:00:06.0", gpus);
-    setenv("SAMEPAGE_CUDA_FOLDER", folder, 1);
-    return !mkdir(gpus, 0700) && !mkdir(gpu, 0700);
+    make_folder();
+    show_gpus(".", 1);
+    use_machine(".");
 }
 
 static int set_up(void **state)
@@ -60,7 +56,7 @@ static int tear_down(void **state)
 {
     (void)state;
     device->ops->unload(code);
-    return losses_of(device) != 0 || rmdir(gpu) || rmdir(gpus) || rmdir(folder);
+    return losses_of(device) != 0 || remove_folder();
 }
 
 #endif

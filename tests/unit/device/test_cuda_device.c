@@ -6,17 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "client_device.h"
 #include "device/client/client.h"
 #include "device/client/cuda.h"
+#include "gpu_folder.h"
 #include "svm/atomic_part.h"
 #include "unit/unit.h"
 
 static struct sp_device *first, *second, *other;
-static char folder[] = "/tmp/samepage-cuda-XXXXXX";
 
 static const char code_text[] =
     ".entry sp_kernel_add .entry sp_kernel_fault .entry sp_kernel_local .entry sp_kernel_groups "
@@ -55,38 +54,16 @@ static struct sp_kernel_code codes[] = {{.name = "add"},   {.name = "fault"}, {.
                                         {.name = "local"}, {.name = "print"}, {.name = "unit"}};
 static struct sp_code *code;
 
-static void write_file(const char *name, const char *text)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    if (!file || fputs(text, file) < 0 || fclose(file))
-        abort();
-}
-
-static void make_folder(const char *name)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (mkdir(path, 0700))
-        abort();
-}
-
-/* What NVIDIA's kernel driver shows of two GPUs. */
+/* Two GPUs that are told apart. */
 static void set_up_folder(void)
 {
-    if (!mkdtemp(folder))
-        abort();
-    make_folder("gpus");
-    make_folder("gpus/0000:00:07.0");
-    make_folder("gpus/0000:00:06.0");
-    make_folder("cache");
-    write_file("version", "NVRM version: 1.2.3\n");
-    write_file("gpus/0000:00:06.0/information", "GPU UUID: first\nIRQ: 17\nModel: Fake\n");
-    write_file("gpus/0000:00:07.0/information", "GPU UUID: second\nIRQ: 18\nModel: Fake\n");
-    setenv("SAMEPAGE_CUDA_FOLDER", folder, 1);
-    char cache[128];
-    snprintf(cache, sizeof cache, "%s/cache", folder);
+    char cache[FOLDER_PATH_BYTES];
+    make_folder();
+    show_gpus(".", 2);
+    tell_of_gpus(".", 2);
+    use_machine(".");
+    make_folder_in("cache");
+    make_path(cache, "cache");
     setenv("SAMEPAGE_CACHE_DIR", cache, 1);
 }
 
@@ -154,7 +131,7 @@ static void is_remembered(void **state)
     assert_int_equal(sp_cuda_recall(1, &known), SP_CUDA_KNOWN);
     assert_string_equal(known.name, "Fake GPU 1");
     assert_false(sp_cuda_recall(2, &known));
-    write_file("gpus/0000:00:07.0/information", "GPU UUID: second\nIRQ: 99\nModel: Fake\n");
+    write_file("gpus/0000:00:07.0/information", "GPU UUID: number 1\nIRQ: 99\nModel: Fake\n");
     assert_int_equal(sp_cuda_recall(1, &known),
                      SP_CUDA_KNOWN); /* an interrupt's number says nothing */
     write_file("version", "NVRM version: 1.2.4\n");
@@ -162,7 +139,7 @@ static void is_remembered(void **state)
     write_file("version", "NVRM version: 1.2.3\n");
     write_file("gpus/0000:00:07.0/information", "GPU UUID: other\nIRQ: 18\nModel: Fake\n");
     assert_false(sp_cuda_recall(1, &known));
-    write_file("gpus/0000:00:07.0/information", "GPU UUID: second\nIRQ: 18\nModel: Fake\n");
+    write_file("gpus/0000:00:07.0/information", "GPU UUID: number 1\nIRQ: 18\nModel: Fake\n");
 }
 
 static void suggests_local_sizes(void **state)
@@ -579,9 +556,9 @@ static void prints(void **state)
     (void)state;
     enum { COUNT = 200 };
     static struct gated works[COUNT];
-    char path[128], text[64] = "";
+    char path[FOLDER_PATH_BYTES], text[64] = "";
     int error = 0, right = 0;
-    snprintf(path, sizeof path, "%s/output", folder);
+    make_path(path, "output");
     fflush(stdout);
     int output = open(path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
     int before = fcntl(1, F_DUPFD_CLOEXEC, 10);
@@ -905,11 +882,9 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    char command[160];
     (void)state;
     first->ops->unload(code);
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    return system(command);
+    return remove_folder();
 }
 
 int main(void)

@@ -2,11 +2,13 @@
  * command's own error; what may rely on it is cancelled, untouched; what does not, and what comes
  * when it is known, is done. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "one_fake_gpu.h"
 
-static char next[64]; /* the file that says which call fails */
+static char next[FOLDER_PATH_BYTES]; /* the file that says which call fails */
 
 /* A private region of which the host has pages, others to bind, and one at home for the gate. */
 static unsigned char *a, *b;
@@ -273,9 +275,8 @@ static void a_parked_kernel_is_stale(void **state)
 
 int main(void)
 {
-    if (!make_folders())
-        return 1;
-    snprintf(next, sizeof next, "%s/next", folder);
+    make_gpu();
+    make_path(next, "next");
     setenv("FAKE_CUDA_FAILS_NEXT", next, 1);
 #define WITH_REGIONS(test) cmocka_unit_test_setup_teardown(test, bind_all, unbind_all)
     const struct CMUnitTest tests[] = {

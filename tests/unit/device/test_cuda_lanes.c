@@ -1,6 +1,7 @@
 /* What the cuda backend runs beside one another, and what in order, on a stand-in for CUDA
  * (fake_cuda/) in which a kernel or a copy waits until the test lets it go. */
 #include <string.h>
+#include <unistd.h>
 
 #include "one_fake_gpu.h"
 
@@ -244,8 +245,7 @@ static void bindings_are_in_order(void **state)
 
 int main(void)
 {
-    if (!make_folders())
-        return 1;
+    make_gpu();
 #define WITH_REGIONS(test) cmocka_unit_test_setup_teardown(test, bind_all, unbind_all)
     const struct CMUnitTest tests[] = {
         WITH_REGIONS(transfers_pass_a_kernel),   WITH_REGIONS(transfers_wait_for_a_kernel),

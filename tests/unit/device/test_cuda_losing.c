@@ -1,14 +1,10 @@
 /* A GPU whose atomics with the host lose additions (the stand-in's FAKE_CUDA_LOSES): it has none of
  * all-devices scope, says so, and is a device like any other. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "client_device.h"
+#include "gpu_folder.h"
 #include "unit/unit.h"
-
-static char folder[] = "/tmp/samepage-losing-XXXXXX", gpus[64], gpu[80];
 
 static void has_no_atomics(void **state)
 {
@@ -38,18 +34,15 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    return rmdir(gpu) || rmdir(gpus) || rmdir(folder);
+    return remove_folder();
 }
 
 int main(void)
 {
     setenv("FAKE_CUDA_LOSES", "1", 1);
-    /* One GPU of which the kernel driver tells nothing, so that nothing is remembered. */
-    snprintf(gpus, sizeof gpus, "%s/gpus", mkdtemp(folder));
-    snprintf(gpu, sizeof gpu, "%s/0000:00:06.0", gpus);
-    if (mkdir(gpus, 0700) || mkdir(gpu, 0700))
-        return 1;
-    setenv("SAMEPAGE_CUDA_FOLDER", folder, 1);
+    make_folder();
+    show_gpus(".", 1);
+    use_machine(".");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(has_no_atomics),
         cmocka_unit_test(works),

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "client_device.h"
 #include "device/client/client.h"
 #include "device/client/cuda.h"
+#include "gpu_folder.h"
 #include "svm/atomic_part.h"
 #include "unit/unit.h"
 
@@ -26,8 +26,6 @@
             return 1;                                                                              \
         }                                                                                          \
     } while (0)
-
-static char folder[] = "/tmp/samepage-recall-XXXXXX";
 
 static bool is_answered(struct sp_device *device)
 {
@@ -263,47 +261,6 @@ static const struct program {
 /* --- Tests ---------------------------------------------------------------------------------------
  */
 
-static void make_path(char path[160], const char *name)
-{
-    snprintf(path, 160, "%s/%s", folder, name);
-}
-
-static void write_file(const char *name, const char *text)
-{
-    char path[160];
-    make_path(path, name);
-    FILE *file = fopen(path, "w");
-    if (!file || fputs(text, file) < 0 || fclose(file))
-        abort();
-}
-
-static void make_folder(const char *name)
-{
-    char path[160];
-    make_path(path, name);
-    if (mkdir(path, 0700))
-        abort();
-}
-
-/* What NVIDIA's kernel driver shows of one GPU or of two, the first of them the same. */
-static void make_machine(const char *name, unsigned count)
-{
-    char path[128];
-    make_folder(name);
-    snprintf(path, sizeof path, "%s/gpus", name);
-    make_folder(path);
-    snprintf(path, sizeof path, "%s/version", name);
-    write_file(path, "NVRM version: 1.2.3\n");
-    for (unsigned i = 0; i < count; i++) {
-        char text[64];
-        snprintf(path, sizeof path, "%s/gpus/0000:00:0%u.0", name, 6 + i);
-        make_folder(path);
-        snprintf(path, sizeof path, "%s/gpus/0000:00:0%u.0/information", name, 6 + i);
-        snprintf(text, sizeof text, "GPU UUID: number %u\n", i);
-        write_file(path, text);
-    }
-}
-
 /* Runs a program on a machine, with `environment` ("NAME=VALUE", or NULL). CUDA's start takes
  * longer than the program's own, so that what is remembered comes first. */
 static void run(const char *name, const char *machine, const char *environment)
@@ -311,9 +268,7 @@ static void run(const char *name, const char *machine, const char *environment)
     pid_t process = fork();
     int status;
     if (process == 0) {
-        char path[160];
-        make_path(path, machine);
-        setenv("SAMEPAGE_CUDA_FOLDER", path, 1);
+        use_machine(machine);
         setenv("FAKE_CUDA_COUNT", strcmp(machine, "one") ? "2" : "1", 1);
         setenv("FAKE_CUDA_INIT_MILLISECONDS", "300", 1);
         if (environment)
@@ -329,7 +284,7 @@ static void run(const char *name, const char *machine, const char *environment)
 static int forget(void **state)
 {
     static unsigned count;
-    char path[160], name[32];
+    char path[FOLDER_PATH_BYTES], name[32];
     (void)state;
     snprintf(name, sizeof name, "cache%u", count++);
     make_path(path, name);
@@ -419,13 +374,11 @@ static void hidden_gpus_are_not_looked_for(void **state)
         {"-1", 0},          {"0,-1,1", 1}, {"2", 0},       {"1,2,0", 1},      {"GPU-1234", 1},
         {"MIG-1/2/3,0", 2}, {"x", 0},      {"0,0,0,0", 2}, {"NoDevFiles", 0},
     };
-    char path[160];
-    make_path(path, "two");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int status;
         pid_t process = fork(); /* the environment is read once in a program */
         if (process == 0) {
-            setenv("SAMEPAGE_CUDA_FOLDER", path, 1);
+            use_machine("two");
             setenv("CUDA_VISIBLE_DEVICES", cases[i].visible, 1);
             _exit((int)sp_cuda_count());
         }
@@ -438,19 +391,18 @@ static void hidden_gpus_are_not_looked_for(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    if (!mkdtemp(folder))
-        return 1;
-    make_machine("one", 1);
-    make_machine("two", 2);
+    make_folder();
+    show_gpus("one", 1);
+    tell_of_gpus("one", 1);
+    show_gpus("two", 2);
+    tell_of_gpus("two", 2);
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    char command[160];
     (void)state;
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    return system(command);
+    return remove_folder();
 }
 
 static int find_none(void)

@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "client_device.h"
 #include "device/client/client.h"
+#include "gpu_folder.h"
 #include "unit/unit.h"
 
 /* CUDA's start where a GPU refuses, so that a second one would take too long. */
@@ -22,8 +22,6 @@
 
 /* Either, and a start of everything else, on a machine that does more. */
 #define MAX_SECONDS 5
-
-static char folder[] = "/tmp/samepage-refusals-XXXXXX";
 
 /* Runs `selection` with an environment ("A=1 B=2"); what it wrote to stderr is in `said`, and the
  * devices that it found are its exit status. */
@@ -157,26 +155,17 @@ static void crashes_at_the_start_are_told(void **state)
 
 static int set_up(void **state)
 {
-    char path[128];
     (void)state;
-    if (!mkdtemp(folder))
-        return 1;
-    snprintf(path, sizeof path, "%s/gpus", folder);
-    mkdir(path, 0700);
-    for (unsigned i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "%s/gpus/0000:00:0%u.0", folder, i);
-        mkdir(path, 0700);
-    }
-    setenv("SAMEPAGE_CUDA_FOLDER", folder, 1);
+    make_folder();
+    show_gpus(".", 2);
+    use_machine(".");
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    char command[160];
     (void)state;
-    snprintf(command, sizeof command, "rm -r '%s'", folder);
-    return system(command);
+    return remove_folder();
 }
 
 static int be_program(const char *selection)
