@@ -9,6 +9,7 @@
 #include "svm/coherence.h"
 #include "svm/heap.h"
 #include "unit.h"
+#include "util/alloc.h"
 
 enum { MAX_WORKS = 64, BYTES = 4096 };
 
@@ -29,7 +30,22 @@ static void fake_wait(struct sp_device *device, struct sp_gate *gate, const void
     sp_gate_wait(gate);
 }
 
-static const struct sp_device_ops fake_ops = {.submit = fake_submit, .wait = fake_wait};
+/* Called once, instead of a thread of the device, while the directory is asked for a copy. */
+static void (*on_distance)(void);
+
+static uint32_t fake_distance(struct sp_device *device, uint32_t source)
+{
+    (void)device;
+    (void)source;
+    void (*meanwhile)(void) = on_distance;
+    on_distance = NULL;
+    if (meanwhile)
+        meanwhile();
+    return 0;
+}
+
+static const struct sp_device_ops fake_ops = {
+    .submit = fake_submit, .wait = fake_wait, .distance = fake_distance};
 static struct sp_device fake = {.ops = &fake_ops,
                                 .root = &fake,
                                 .agent = 1,
@@ -79,15 +95,22 @@ static int end_region(void **state)
     return 0;
 }
 
-static cl_event enqueue_to(cl_command_queue to, enum sp_access access, cl_uint count,
-                           const cl_event *events)
+/* A command that uses the region, to be enqueued. */
+static struct sp_command *new_command(cl_command_queue to, enum sp_access access, cl_uint count)
 {
-    cl_event event = NULL;
     struct sp_command *command = sp_command_create(to, CL_COMMAND_NDRANGE_KERNEL, count, 0, 0);
     assert_non_null(command);
     command->has_work = true;
     command->work.kind = SP_WORK_KERNEL;
     sp_command_touch(command, region, BYTES, access);
+    return command;
+}
+
+static cl_event enqueue_to(cl_command_queue to, enum sp_access access, cl_uint count,
+                           const cl_event *events)
+{
+    cl_event event = NULL;
+    struct sp_command *command = new_command(to, access, count);
     assert_int_equal(sp_command_enqueue(command, count, events, false, &event), CL_SUCCESS);
     return event;
 }
@@ -328,6 +351,31 @@ static void who_will_be_cancelled_copies_nothing(void **state)
     sp_object_release(&gate->object);
 }
 
+static void fail_meanwhile(void)
+{
+    atomic_fetch_add(&fake.failures_coming, 1);
+    count_failure();
+}
+
+/* A copy for a command is as stale as the command: also where something fails between the look
+ * whether the command is going to be cancelled and the copy. */
+static void a_copy_knows_no_more_than_its_command(void **state)
+{
+    (void)state;
+    uint32_t seen = fake.failures;
+    on_distance = fail_meanwhile;
+    cl_event event = enqueue();
+    assert_null(on_distance);
+    assert_int_equal(fake.failures, seen + 1);
+    assert_int_equal(work_of(event)->failures_seen, seen);
+    assert_int_equal(last(SP_WORK_TRANSFER)->failures_seen, seen);
+    end(last(SP_WORK_BIND), 0);
+    end(last(SP_WORK_TRANSFER), -ECANCELED);
+    end(work_of(event), -ECANCELED);
+    play_strictly(event);
+    check_end(event, CL_COMPLETE);
+}
+
 /* One who wants to read what a cancelled command overwrites: that has let go of it. */
 static void who_is_cancelled_holds_nothing(void **state)
 {
@@ -342,6 +390,46 @@ static void who_is_cancelled_holds_nothing(void **state)
     end(work_of(over), 0);
     check_end(before, CL_COMPLETE);
     check_end(over, CL_COMPLETE);
+}
+
+/* One who wants to read what a command was to overwrite that found no memory in the middle of its
+ * begin, whichever allocation it was: that has let go of it, too, though it ends last. */
+static void who_fails_holds_nothing(void **state)
+{
+    (void)state;
+    unsigned char *other = region + ((size_t)1 << 20); /* acquired when the first part is listed */
+    bool is_short = true;
+    for (unsigned n = 1; is_short; n++) {
+        cl_event event = NULL;
+        sp_region_written(context->arena, region, BYTES);
+        sp_region_written(context->arena, other, BYTES);
+        cl_event before = enqueue();
+        struct sp_work *copy = last(SP_WORK_TRANSFER);
+        struct sp_command *over = new_command(queue, SP_ACCESS_DISCARD, 0);
+        sp_command_touch(over, other, BYTES, SP_ACCESS_READ_WRITE);
+        sp_alloc_fail_at(n);
+        assert_int_equal(sp_command_enqueue(over, 0, NULL, false, &event), CL_SUCCESS);
+        sp_alloc_fail_at(0);
+        is_short = !is_submitted(event);
+        while (has(SP_WORK_BIND))
+            end(last(SP_WORK_BIND), 0);
+        end(copy, -ENOMEM);
+        end(work_of(before), -ECANCELED);
+        if (!is_short) {
+            end(last(SP_WORK_TRANSFER), -ECANCELED);
+            end(work_of(event), -ECANCELED);
+        }
+        assert_true(has(SP_WORK_TRANSFER));
+        play_strictly(before);
+        check_end(before, CL_COMPLETE);
+        if (is_short) {
+            check_end(event, CL_OUT_OF_HOST_MEMORY);
+            continue;
+        }
+        play_strictly(event);
+        check_end(event, CL_COMPLETE);
+        assert_true(n > 2); /* of both parts */
+    }
 }
 
 /* Of the works of two queues those of the one have nothing to do with it, and are done again. */
@@ -384,7 +472,9 @@ int main(void)
         WITH_REGION(the_next_one_waits),
         WITH_REGION(the_count_is_taken_down_first),
         WITH_REGION(who_will_be_cancelled_copies_nothing),
+        WITH_REGION(a_copy_knows_no_more_than_its_command),
         WITH_REGION(who_is_cancelled_holds_nothing),
+        WITH_REGION(who_fails_holds_nothing),
         WITH_REGION(another_queue_goes_on),
         WITH_REGION(nobody_begins_for_ever),
     };
