@@ -310,7 +310,7 @@ static cl_int enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_comman
         command->work.kernel.range = range;
         command->work.kernel.args = command->extra;
         command->work.kernel.globals = globals.address;
-        command->globals_life = globals.life;
+        command->values = globals.values;
         if (args_bytes)
             memcpy(command->extra, kernel->arg_block, args_bytes);
     }

@@ -445,7 +445,7 @@ int sp_executable_create(cl_context context, struct sp_device *const *roots, uns
         goto err;
     memcpy(created->roots, roots, num_roots * sizeof(struct sp_device *));
     for (unsigned i = 0; i < num_roots; i++)
-        sp_globals_init(&created->globals[i]);
+        sp_globals_init(&created->globals[i], created, context->arena, roots[i]);
     if (copy_options(created, options) || make_units(created))
         goto err;
     *program = (struct sp_step_result){0};
@@ -495,7 +495,7 @@ static void executable_destroy(struct sp_executable *executable)
     for (uint32_t i = 0; i < executable->num_units; i++)
         unit_finish(executable, &executable->units[i]);
     for (unsigned i = 0; executable->globals && i < executable->num_roots; i++)
-        sp_globals_finish(&executable->globals[i], executable->context->arena);
+        sp_globals_finish(&executable->globals[i]);
     for (uint32_t i = 0; i < executable->num_options; i++)
         free(executable->options[i]);
     free(executable->options);
@@ -650,9 +650,8 @@ int sp_executable_code(struct sp_executable *executable, const struct sp_device 
     /* A kernel that names none may have been given a pointer to one. */
     if (!kernel->uses_globals && !(kernel->follows_pointers && sp_globals_exist(variables)))
         return 0;
-    globals->life = &variables->life;
-    return sp_globals_get(variables, executable, executable->context->arena,
-                          executable->roots[slot->unit->root], slot->unit->code, &globals->address);
+    globals->values = &variables->values;
+    return sp_globals_get(variables, slot->unit->code, &globals->address);
 }
 
 char *sp_executable_load_log(struct sp_executable *executable, const struct sp_device *root)

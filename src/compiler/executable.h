@@ -24,11 +24,12 @@
 #include "device/driver.h"
 
 struct sp_executable;
+struct sp_values;
 
 /* Where program-scope variables are for a command. */
 struct sp_globals_place {
-    unsigned char *address;  /* NULL: it reaches none */
-    const atomic_uint *life; /* sp_globals.life */
+    unsigned char *address; /* NULL: it reaches none */
+    struct sp_values *values;
 };
 
 /* One of `program` (the result of sp_step_link), for the root devices `roots`. `options` are

@@ -448,9 +448,9 @@ static void start_work(struct sp_ending *ending, struct sp_command *command)
     }
     /* Acquire: where the initial values failed before the count of failures that the command knows,
      * this is seen. */
-    if (command->globals_life &&
-        atomic_load_explicit(command->globals_life, memory_order_acquire) != command->work.life) {
-        fail_command(ending, command, CL_OUT_OF_RESOURCES);
+    if (command->values &&
+        atomic_load_explicit(&command->values->life, memory_order_acquire) != command->work.life) {
+        sp_retry_unsubmitted(ending, command, -ECANCELED); /* once; then this is its error */
         return;
     }
     command->work.failures_seen = sp_coherence_failures_seen(&command->coherence);
@@ -515,11 +515,33 @@ static bool begin_ranges(struct sp_command *command)
            BEGIN_GOES_ON;
 }
 
+static void begin(struct sp_ending *ending, struct sp_command *command)
+{
+    sp_follow_offer(command);
+    if (begin_ranges(command))
+        start_work(ending, command);
+}
+
+static void values_given(struct sp_values_wait *wait, int error)
+{
+    struct sp_command *command =
+        (struct sp_command *)((char *)wait - offsetof(struct sp_command, values_wait));
+    struct sp_ending ending = {0};
+    command->stage = error ? SP_COMMAND_FAILED : SP_COMMAND_GIVEN;
+    command->failure = status_of_errno(error);
+    sp_ready_push(&ending, command);
+    start_ready(&ending);
+}
+
 /* Takes a command up where it is. */
 static void go_on(struct sp_ending *ending, struct sp_command *command)
 {
     if (command->stage == SP_COMMAND_FAILED) {
         complete_command(ending, command, command->failure);
+        return;
+    }
+    if (command->stage == SP_COMMAND_GIVEN) {
+        begin(ending, command);
         return;
     }
     if (command->stage == SP_COMMAND_CURRENT) {
@@ -544,9 +566,12 @@ static void go_on(struct sp_ending *ending, struct sp_command *command)
     if (command->event.queue->properties & CL_QUEUE_PROFILING_ENABLE)
         command->event.submit_ns = sp_time_ns();
     sp_event_advance(&command->event, CL_SUBMITTED);
-    sp_follow_offer(command);
-    if (begin_ranges(command))
-        start_work(ending, command);
+    if (command->is_again && command->values) { /* before it holds anything */
+        command->values_wait.given = values_given;
+        command->values->give(command->values, &command->values_wait);
+        return;
+    }
+    begin(ending, command);
 }
 
 /* Starts or ends all that became ready, and what becomes ready by that. What becomes ready beneath

@@ -14,6 +14,7 @@
 #include "runtime/callback.h"
 #include "runtime/event.h"
 #include "runtime/queue.h"
+#include "runtime/values.h"
 #include "svm/coherence.h"
 
 /* An edge: `waiter` cannot start before the event in whose list this stands has ended. */
@@ -27,6 +28,7 @@ struct sp_dependency {
 
 enum sp_command_stage {
     SP_COMMAND_READY,   /* all that it waits for has ended, or is submitted in front of it */
+    SP_COMMAND_GIVEN,   /* and the values that it relies on are given: on its second try */
     SP_COMMAND_CURRENT, /* and what it uses is current */
     SP_COMMAND_FAILED,  /* it was not submitted, and what it comes after has ended */
     SP_COMMAND_RUN,     /* its work is over, and what it comes after has ended */
@@ -51,9 +53,9 @@ struct sp_command {
     bool is_short_of_memory; /* a range could not be noted */
     bool is_in_place;        /* maps memory of the window itself */
     const char *kernel_name; /* of a kernel, which the command keeps; else NULL */
-    /* The life of the device in which the variables that its kernel reaches are initialised, or
-     * NULL: none. In another one it would not find them, and fails. The kernel's. */
-    const atomic_uint *globals_life;
+    /* The initial values of the variables that its kernel reaches, or NULL: none. The kernel's. It
+     * does not run where they are not given. */
+    struct sp_values *values;
     bool is_barrier;    /* later commands of the queue wait for it */
     bool waits_for_all; /* waits for every earlier command of the queue (no wait list) */
     /* Called after the work (or instead of it) with the command's status so far, before the event
@@ -82,6 +84,7 @@ struct sp_command {
     atomic_uint run_state; /* num_follows > 0: who goes on when the work is over, see retry.c */
     int work_error;        /* likewise */
     bool is_again;         /* it begins for the second time, and relies on nothing */
+    struct sp_values_wait values_wait; /* is_again: for `values` */
     /* The one that it is streamed behind, with a reference */
     struct sp_command *before;
     enum sp_command_stage stage; /* how far it is when it is taken up next */

@@ -432,6 +432,69 @@ static void who_fails_holds_nothing(void **state)
     }
 }
 
+/* The values of a program's variables: given when the test says so. */
+static struct sp_values_wait *asking;
+
+static void hold(struct sp_values *values, struct sp_values_wait *wait)
+{
+    (void)values;
+    assert_null(asking);
+    asking = wait;
+}
+
+static void answer(int error)
+{
+    struct sp_values_wait *wait = asking;
+    assert_non_null(wait);
+    asking = NULL;
+    wait->given(wait, error);
+}
+
+/* Of a kernel whose values failed before it began: they are given, and then it begins, as it does
+ * where its device cancels it; or it has that error, or finds that they are of another life. */
+static void values_are_given_again(void **state)
+{
+    (void)state;
+    static const struct {
+        bool is_submitted_first; /* they fail afterwards */
+        int error;
+        bool is_lost;
+        cl_int status;
+    } cases[] = {{false, 0, false, CL_COMPLETE},
+                 {true, 0, false, CL_COMPLETE},
+                 {false, -ENOSPC, false, CL_MEM_OBJECT_ALLOCATION_FAILURE},
+                 {true, -EIO, false, CL_OUT_OF_RESOURCES},
+                 {false, 0, true, CL_OUT_OF_RESOURCES}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sp_values values = {.give = hold};
+        cl_event event = NULL;
+        sp_region_written(context->arena, region, BYTES);
+        atomic_init(&values.life, cases[i].is_submitted_first);
+        struct sp_command *command = new_command(queue, SP_ACCESS_READ_WRITE, 0);
+        command->values = &values;
+        assert_int_equal(sp_command_enqueue(command, 0, NULL, false, &event), CL_SUCCESS);
+        while (has(SP_WORK_BIND))
+            end(last(SP_WORK_BIND), 0);
+        end(last(SP_WORK_TRANSFER), 0);
+        assert_int_equal(is_submitted(event), cases[i].is_submitted_first);
+        if (cases[i].is_submitted_first) {
+            assert_null(asking);
+            atomic_store(&values.life, 0);
+            end(work_of(event), -ECANCELED);
+        }
+        assert_false(is_submitted(event));
+        if (!cases[i].error && !cases[i].is_lost)
+            atomic_store(&values.life, 1);
+        answer(cases[i].error);
+        if (cases[i].status == CL_COMPLETE) {
+            assert_int_equal(work_of(event)->failures_seen, 0);
+            end(work_of(event), 0);
+        }
+        assert_null(asking);
+        check_end(event, cases[i].status);
+    }
+}
+
 /* Of the works of two queues those of the one have nothing to do with it, and are done again. */
 static void another_queue_goes_on(void **state)
 {
@@ -475,6 +538,7 @@ int main(void)
         WITH_REGION(a_copy_knows_no_more_than_its_command),
         WITH_REGION(who_is_cancelled_holds_nothing),
         WITH_REGION(who_fails_holds_nothing),
+        WITH_REGION(values_are_given_again),
         WITH_REGION(another_queue_goes_on),
         WITH_REGION(nobody_begins_for_ever),
     };
