@@ -22,7 +22,7 @@
 
 #define MAX_DIMENSIONS 3u
 
-/* The specification's minimum. */
+/* The specification's minimum, where a device takes any. */
 #define MAX_PARAMETER_BYTES 1024u
 
 /* Constant memory is ordinary memory; the specification's minimum is 8. */
@@ -366,8 +366,6 @@ static cl_int reply_constant(const struct sp_query *query, cl_device_info param)
         return reply_uint(query, MAX_DIMENSIONS);
     case CL_DEVICE_ADDRESS_BITS:
         return reply_uint(query, 8 * sizeof(void *));
-    case CL_DEVICE_MAX_PARAMETER_SIZE:
-        return reply_size(query, MAX_PARAMETER_BYTES);
     case CL_DEVICE_MEM_BASE_ADDR_ALIGN:
         return reply_uint(query, 8 * SP_MEM_BASE_ALIGN_BYTES);
     case CL_DEVICE_MIN_DATA_TYPE_ALIGN_SIZE:
@@ -469,6 +467,9 @@ cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info param_nam
         return reply_ulong(&query, info->max_alloc_bytes < MAX_CONSTANT_BYTES
                                        ? info->max_alloc_bytes
                                        : MAX_CONSTANT_BYTES);
+    case CL_DEVICE_MAX_PARAMETER_SIZE:
+        return reply_size(&query,
+                          info->max_args_bytes ? info->max_args_bytes : MAX_PARAMETER_BYTES);
     case CL_DEVICE_LOCAL_MEM_TYPE:
         return reply_uint(&query, info->is_cpu ? CL_GLOBAL : CL_LOCAL);
     case CL_DEVICE_LOCAL_MEM_SIZE:

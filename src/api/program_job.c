@@ -21,7 +21,9 @@ struct outcome {
     char *log;
     struct sp_step_result code; /* bitcode of an object or library */
     struct sp_executable *executable;
-    char *options; /* in place of those given, or NULL */
+    char *options;            /* in place of those given, or NULL */
+    uint32_t args_bytes;      /* of the kernel that has most */
+    struct sp_build *refused; /* a reference; of those devices that do not take so much, or NULL */
     bool kernel_arg_info, uniform_groups, non_uniform_groups;
 };
 
@@ -157,20 +159,69 @@ static int compile(const struct sp_job *job, struct outcome *outcome,
     return error;
 }
 
-/* The root devices of the part's devices, each once. */
+/* Whether a device of the program takes so many bytes of arguments. */
+static bool takes(const struct sp_job *job, cl_uint device, uint32_t args_bytes)
+{
+    uint32_t most = job->program->devices[device]->device->root->info.max_args_bytes;
+    return !most || args_bytes <= most;
+}
+
+/* The root devices of those of the part's devices that take what the kernels need, each once. */
 static unsigned collect_roots(const struct sp_job *job, const struct sp_job_part *part,
-                              struct sp_device **roots)
+                              uint32_t args_bytes, struct sp_device **roots)
 {
     unsigned count = 0;
     for (cl_uint i = 0; i < part->num_devices; i++) {
         struct sp_device *root = job->program->devices[part->devices[i]]->device->root;
         unsigned k = 0;
+        if (!takes(job, part->devices[i], args_bytes))
+            continue;
         while (k < count && roots[k] != root)
             k++;
         roots[k] = root;
         count = k == count ? count + 1 : count;
     }
     return count;
+}
+
+static const struct sp_kernel_info *find_largest(const struct sp_program_info *info)
+{
+    const struct sp_kernel_info *largest = NULL;
+    for (uint32_t i = 0; i < info->num_kernels; i++)
+        if (!largest || info->kernels[i].args_bytes > largest->args_bytes)
+            largest = &info->kernels[i];
+    return largest;
+}
+
+/* Says why where the kernel has more arguments than a device of the part takes: in a build of those
+ * devices' own, where others take them (num_taking). 0, -ENOMEM, or -EINVAL: no device does. */
+static int refuse(const struct sp_job *job, const struct sp_job_part *part, unsigned num_taking,
+                  const struct sp_kernel_info *kernel, struct outcome *outcome)
+{
+    cl_uint i = 0;
+    while (i < part->num_devices && takes(job, part->devices[i], kernel->args_bytes))
+        i++;
+    if (i == part->num_devices)
+        return 0;
+    char *log =
+        sp_format("%serror: kernel '%s': its arguments take %u bytes, and this device takes "
+                  "%u at most; give it a pointer to the rest\n",
+                  outcome->log ? outcome->log : "", kernel->name, kernel->args_bytes,
+                  job->program->devices[part->devices[i]]->device->root->info.max_args_bytes);
+    if (log && !num_taking) {
+        free(outcome->log);
+        outcome->log = log;
+        return -EINVAL;
+    }
+    outcome->refused =
+        log ? sp_build_create(outcome->options ? outcome->options : job->options_text) : NULL;
+    if (!outcome->refused) {
+        free(log);
+        return -ENOMEM;
+    }
+    outcome->refused->status = CL_BUILD_ERROR;
+    outcome->refused->log = log;
+    return 0;
 }
 
 /* Makes an executable of a linked program, and begins to generate its code. */
@@ -180,8 +231,12 @@ static int make_executable(const struct sp_job *job, const struct sp_job_part *p
     struct sp_device **roots = sp_alloc_array(part->num_devices, sizeof(struct sp_device *));
     if (!roots)
         return -ENOMEM;
-    unsigned num_roots = collect_roots(job, part, roots);
-    int error = sp_executable_create(job->program->context, roots, num_roots, linked,
+    const struct sp_kernel_info *largest = find_largest(linked->info);
+    outcome->args_bytes = largest ? largest->args_bytes : 0;
+    unsigned num_roots = collect_roots(job, part, outcome->args_bytes, roots);
+    int error = largest ? refuse(job, part, num_roots, largest, outcome) : 0;
+    if (!error)
+        error = sp_executable_create(job->program->context, roots, num_roots, linked,
                                      sp_build_link_words(part->build), &outcome->executable);
     free(roots);
     if (error)
@@ -294,6 +349,19 @@ static void swap_builds(const struct sp_job *job, const struct sp_job_part *part
     }
 }
 
+/* With the program's lock held: devices that were refused have that for their build. */
+static void place_refused(const struct sp_job *job, const struct sp_job_part *part,
+                          const struct outcome *outcome)
+{
+    for (cl_uint i = 0; i < part->num_devices; i++) {
+        struct sp_build **place = &job->program->builds[part->devices[i]];
+        if (takes(job, part->devices[i], outcome->args_bytes))
+            continue;
+        sp_build_unreference(*place); /* the part has another reference */
+        *place = sp_build_reference(outcome->refused);
+    }
+}
+
 /* Shows the outcome to everybody. From here on the build does not change. */
 static void publish(const struct sp_job *job, const struct sp_job_part *part,
                     struct outcome *outcome)
@@ -319,6 +387,8 @@ static void publish(const struct sp_job *job, const struct sp_job_part *part,
         build->code = outcome->code.code;
         outcome->code.memory = NULL;
     }
+    if (!outcome->error && outcome->refused)
+        place_refused(job, part, outcome);
     pthread_mutex_unlock(&job->program->lock);
     sp_step_result_finish(&outcome->code);
 }
@@ -337,7 +407,9 @@ static cl_int run_part(const struct sp_job *job, const struct sp_job_part *part)
     if (error == -ENOENT && outcome.log)
         sp_context_report(job->program->context, outcome.log);
     publish(job, part, &outcome);
-    return outcome.error;
+    bool is_refused = outcome.refused;
+    sp_build_unreference(outcome.refused);
+    return is_refused && !outcome.error ? failure(job->kind) : outcome.error;
 }
 
 static cl_int run(const struct sp_job *job)

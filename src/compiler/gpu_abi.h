@@ -137,6 +137,12 @@ struct sp_gpu_unit {
                                       slot. Counts modulo 2^32 */
 };
 
+/* What a parameter block may be in the PTX that samepage-cc writes, of ISA 6.3 to 7.8: 4352 bytes.
+ * (PTX ISA, directive .entry. From ISA 8.1 on it is 32764 bytes, which drivers before 530 do not
+ * read.) What is left of it is for arguments: CL_DEVICE_MAX_PARAMETER_SIZE. */
+#define SP_GPU_MAX_BLOCK_BYTES 4352u
+#define SP_GPU_MAX_ARGS_BYTES (SP_GPU_MAX_BLOCK_BYTES - (uint32_t)sizeof(struct sp_gpu_launch))
+
 /* Where the launch record starts, from sp_kernel_info.args_bytes. */
 static inline uint64_t sp_gpu_launch_offset(uint64_t args_bytes)
 {

@@ -220,7 +220,9 @@ struct sp_device_info {
     uint32_t svm_levels;     /* SP_SVM_ bits that are true of it */
     bool has_failed_atomics; /* SP_SVM_ATOMICS is not among them because its self-test failed */
     uint32_t numa_nodes;     /* nodes with processors of this device; at least 1 */
-    uint32_t timer_ns;       /* steps of sp_work.start_ns and end_ns; 0: of 1 */
+    uint32_t
+        max_args_bytes; /* of an argument block; with more a kernel is not built for it. 0: any */
+    uint32_t timer_ns;  /* steps of sp_work.start_ns and end_ns; 0: of 1 */
     bool fp64;
     bool compiles_code; /* further, when it is loaded: what that says belongs into the build log */
     bool corrects_errors;   /* its memory has ECC, and it is on */

@@ -12,6 +12,7 @@ set(SP_API_TESTS_PROGRAM
   kernel_task_native
   kernel_division
   kernel_zero_size
+  program_arg_limit
   program_async
   program_attached_kernels
   program_binary

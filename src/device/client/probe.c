@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
+#include "compiler/gpu_abi.h"
 #include "device/client/client.h"
 #include "device/client/cuda.h"
 #include "svm/heap.h"
@@ -132,6 +133,7 @@ static void set_up_cuda(struct client_device *device, uint32_t ordinal, bool is_
     struct sp_device_info *info = &device->device.info;
     snprintf(device->name, sizeof device->name, "NVIDIA GPU %u", ordinal);
     info->compiles_code = true; /* PTX, by its driver */
+    info->max_args_bytes = SP_GPU_MAX_ARGS_BYTES;
     device->ordinal = ordinal;
     device->is_optional = is_optional;
     info->name = device->name;

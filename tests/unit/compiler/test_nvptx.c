@@ -212,6 +212,37 @@ static void reads_arguments_at_their_offsets(void **state)
     free(ptx);
 }
 
+/* As much as a block may be, and one word more; ptxas agrees. */
+static void takes_so_many_arguments(void **state)
+{
+    (void)state;
+    for (int extra = 0; extra <= 8; extra += 8) {
+        struct program program;
+        struct sp_cc_text source = {0}, ptx = {0}, log = {0};
+        sp_cc_text_format(&source,
+                          "struct s { ulong words[%zu]; };\n"
+                          "kernel void few(global ulong *out) { *out = 1; }\n"
+                          "kernel void many(global ulong *out, struct s s)\n"
+                          "{ *out = s.words[get_global_id(0)]; }\n",
+                          (SP_GPU_MAX_ARGS_BYTES - 8 + (size_t)extra) / 8);
+        program_init(&program, source.bytes, version_3);
+        if (extra) {
+            assert_int_equal(try_ptx(&program, TARGET, NULL, NULL, &ptx, &log), SP_CC_SOURCE_ERROR);
+            assert_string_equal(log.bytes, "error: kernel 'many': its arguments take 4224 bytes, "
+                                           "and this device takes 4216 at most; give it a pointer "
+                                           "to the rest\n");
+        } else {
+            char *text = ptx_of(&program, NULL, version_3);
+            assert_has(text, ".param .align 16 .b8 sp_kernel_many_param_0[4352]");
+            free(text);
+        }
+        program_finish(&program);
+        sp_cc_text_finish(&source);
+        sp_cc_text_finish(&ptx);
+        sp_cc_text_finish(&log);
+    }
+}
+
 static void knows_required_sizes(void **state)
 {
     (void)state;
@@ -859,6 +890,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rewrites_only_address_spaces),
         cmocka_unit_test(reads_arguments_at_their_offsets),
+        cmocka_unit_test(takes_so_many_arguments),
         cmocka_unit_test(knows_required_sizes),
         cmocka_unit_test(ends_work_items_outside),
         cmocka_unit_test(writes_initial_values),

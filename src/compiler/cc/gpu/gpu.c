@@ -23,6 +23,7 @@
 #include "compiler/cc/tools.h"
 #include "compiler/cc/workgroup/special.h"
 #include "compiler/cc/workgroup/unroll.h"
+#include "compiler/gpu_abi.h"
 
 #include <llvm-c/BitReader.h>
 #include <llvm-c/DebugInfo.h>
@@ -108,6 +109,14 @@ static enum sp_cc_status take_kernels(struct work *work, struct sp_cc_text *log)
             break;
         }
         sp_cc_describe(work->module, kernels[i], &work->infos[i]);
+        if (work->infos[i].args_bytes > SP_GPU_MAX_ARGS_BYTES) {
+            sp_cc_text_format(log,
+                              "error: kernel '%s': its arguments take %u bytes, and this device "
+                              "takes %u at most; give it a pointer to the rest\n",
+                              name, work->infos[i].args_bytes, SP_GPU_MAX_ARGS_BYTES);
+            status = SP_CC_SOURCE_ERROR;
+            break;
+        }
         sp_cc_layout_locals(work->module, kernels[i], &locals[i]);
     }
     if (status == SP_CC_OK) {
