@@ -1,10 +1,9 @@
 /* A job: one clBuildProgram, clCompileProgram or clLinkProgram whose arguments were found right, on
  * its way to its result. Made by program_build.c, carried out by program_job.c.
  *
- * A job consists of parts: a part makes one build, for the devices of the program that share it, and
- * one that failed for those of them that cannot run its kernels.
- * While it lasts, the builds stand in the program with status CL_BUILD_IN_PROGRESS, and nobody else
- * changes them.
+ * A job consists of parts: a part makes one build, for the devices of the program that share it,
+ * and one that failed for those of them that cannot run its kernels. While it lasts, the builds
+ * stand in the program with status CL_BUILD_IN_PROGRESS, and nobody else changes them.
  */
 #ifndef SP_API_PROGRAM_JOB_H
 #define SP_API_PROGRAM_JOB_H
