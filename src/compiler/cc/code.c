@@ -32,12 +32,25 @@
  * without). */
 #define LARGE_CODE 3000u
 
+/* Instructions of one block beyond which no vectors are made of neighbours in it (LLVM's SLP),
+ * which asks for each pair: 20000 took 8 s, and gave eight vectors (a generator of random numbers
+ * in a straight line). */
+#define LARGE_BLOCK 5000u
+
+/* Accesses of one block beyond which LLVM's schedulers do not compare each with each (its default
+ * is 1000): sixteen numbers of each work-item sorted in a straight line took 0.75 s to become
+ * machine code, 0.27 with this, and as much code. */
+#define SCHEDULED_ACCESSES "200"
+
+#define LEAST_LANES 4u /* of any vector: 128 bits of 32-bit numbers */
+
 #define MAX_WORK_GROUP_SIZE 1024u /* SP_MAX_WORK_GROUP_SIZE (docs/compiler-contract.md) */
 
 /* One wanted kernel on its way. */
 struct kernel {
     LLVMValueRef function;
     LLVMValueRef special; /* its copy for vector code (special.h), or NULL */
+    bool has_vectors;     /* the source's; scalar code keeps them */
     uint64_t size[3];     /* that size; 0 0 0 for any */
     struct sp_kernel_info info;
     struct sp_cc_layout locals;
@@ -80,6 +93,7 @@ static enum sp_cc_status find_kernels(struct work *work, struct sp_cc_text *log)
         work->kernels[i].function = function;
         sp_cc_describe(work->module, function, &work->kernels[i].info);
         sp_cc_layout_locals(work->module, function, &work->kernels[i].locals);
+        work->kernels[i].has_vectors = sp_wg_uses_vectors(function);
     }
     sp_cc_layout_globals(work->module, &work->globals);
     return SP_CC_OK;
@@ -207,7 +221,7 @@ static void form_work_group(struct work *work, const struct kernel *kernel, LLVM
     result->preferred_multiple = forming.env.vector_bits / 32;
     const uint64_t *known = kernel->size[0] ? kernel->size : NULL;
     LLVMValueRef whole = kernel->special ? kernel->special : kernel->function;
-    if (work->optimise && !sp_wg_vectors_lose(kernel->function)) {
+    if (work->optimise && !sp_wg_vectors_lose(kernel->has_vectors ? whole : kernel->function)) {
         LLVMValueRef any = hidden(emit_form(&forming, SP_WG_SCALAR, "any", NULL));
         LLVMValueRef full = sp_wg_agreement_pays(whole)
                                 ? emit_agreed(&forming, "full", known, any)
@@ -231,13 +245,15 @@ static void delete_kernels(struct work *work)
     }
 }
 
-/* Copies for vector code: of kernels whose local size is known, where it is a constant, and of
- * those with loops over private arrays, whose turns hang on no size. */
+/* Copies for vector code: of kernels whose local size is known, where it is a constant, of those
+ * with loops over private arrays, whose turns hang on no size, and of those with vectors of their
+ * own, which become scalars there. */
 static bool gets_copy(const struct work *work, const struct kernel *kernel, bool known)
 {
     if (known)
         return work->optimise && kernel->size[0];
-    return work->optimise && !kernel->size[0] && kernel->info.loops_over_private;
+    return work->optimise && !kernel->size[0] &&
+           (kernel->info.loops_over_private || kernel->has_vectors);
 }
 
 static bool make_copies(struct work *work, bool known, struct sp_cc_text *log)
@@ -263,6 +279,21 @@ static bool make_copies(struct work *work, bool known, struct sp_cc_text *log)
     free(kernels);
     free(copies);
     return made;
+}
+
+/* Work-items that become vectors need scalars to be made of. Scalar code, and code for fewer than
+ * any vector has lanes, works with the source's own vectors: a program that has one work-item in
+ * each group has nothing else (the hashes of a password cracker: 2 to 3 times as fast). */
+static void keep_vectors(struct work *work)
+{
+    for (size_t i = 0; i < work->code->kernels.count; i++) {
+        struct kernel *kernel = &work->kernels[i];
+        if (kernel->special || !work->optimise)
+            sp_wg_keep_vectors(kernel->function);
+        if (kernel->special && kernel->size[0] &&
+            kernel->size[0] * kernel->size[1] * kernel->size[2] < LEAST_LANES)
+            sp_wg_keep_vectors(kernel->special);
+    }
 }
 
 static bool make_special(struct work *work, struct sp_cc_text *log)
@@ -321,27 +352,44 @@ static bool shape_loops(struct work *work, struct sp_cc_text *log)
     return !sp_cc_passes_failed(error, log);
 }
 
-static unsigned count_instructions(LLVMModuleRef module)
+/* Instructions of the whole module, and in *largest those of its largest block. */
+static unsigned count_instructions(LLVMModuleRef module, unsigned *largest)
 {
     unsigned count = 0;
     LLVMBasicBlockRef block;
+    *largest = 0;
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
-        for (block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
+        for (block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block)) {
+            unsigned before = count;
             for (LLVMValueRef value = LLVMGetFirstInstruction(block); value;
                  value = LLVMGetNextInstruction(value))
                 count++;
+            if (count - before > *largest)
+                *largest = count - before;
+        }
     return count;
 }
 
 /* An option of LLVM's for the whole process, which makes the code of one request, as a rule; tests
  * make more. It cannot be taken back, nor given twice. */
-static void leave_rests_to_scalar_code(void)
+static void tell_llvm(const char *option, bool *is_said)
 {
-    static const char *const words[] = {"samepage-cc", "-enable-epilogue-vectorization=false"};
-    static bool is_said;
-    if (!is_said)
+    const char *const words[] = {"samepage-cc", option};
+    if (!*is_said)
         LLVMParseCommandLineOptions(2, words, NULL);
-    is_said = true;
+    *is_said = true;
+}
+
+/* What would take long and is worth little in large code. */
+static void spare_time(LLVMModuleRef module)
+{
+    static bool accesses_said, rests_said, neighbours_said;
+    unsigned largest, count = count_instructions(module, &largest);
+    tell_llvm("-dag-maps-huge-region=" SCHEDULED_ACCESSES, &accesses_said);
+    if (count > LARGE_CODE)
+        tell_llvm("-enable-epilogue-vectorization=false", &rests_said);
+    if (largest > LARGE_BLOCK)
+        tell_llvm("-vectorize-slp=false", &neighbours_said);
 }
 
 static bool run(struct work *work, const char *passes, struct sp_cc_text *log)
@@ -379,6 +427,7 @@ static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *resu
     set_target(work);
     if (work->optimise && (!make_special(work, log) || !shape_loops(work, log)))
         return SP_CC_INTERNAL;
+    keep_vectors(work);
     if (sp_cc_passes_failed(sp_wg_prepare(work->module, work->machine), log))
         return SP_CC_INTERNAL;
     sp_ir_dump(work->module, "prepared");
@@ -393,8 +442,7 @@ static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *resu
     sp_ir_dump(work->module, "workgroup");
     if (sp_cc_module_is_broken(work->module, "after work-group formation", log))
         return SP_CC_INTERNAL;
-    if (count_instructions(work->module) > LARGE_CODE)
-        leave_rests_to_scalar_code();
+    spare_time(work->module);
     if (!run(work, work->optimise ? "globaldce,default<O3>" : "globaldce,default<O1>", log))
         return SP_CC_INTERNAL;
     if (sp_cc_passes_failed(sp_wg_finish_ends(work->module, work->machine), log))

@@ -21,6 +21,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Functions that no kernel reaches go first, and those that are called become small before their
+ * callers take them in: a program with a large library of its own in front of a few kernels takes a
+ * tenth of the time. */
+#define INLINING                                                                                   \
+    "globaldce,"                                                                                   \
+    "cgscc(inline<only-mandatory>,function(sroa<modify-cfg>,early-cse,simplifycfg)),"              \
+    "globaldce"
+
 static unsigned attribute_kind(const char *name)
 {
     return LLVMGetEnumAttributeKindForName(name, strlen(name));
@@ -292,7 +300,7 @@ static enum sp_cc_status inline_all(LLVMContextRef context, LLVMModuleRef progra
             LLVMSetLinkage(v, LLVMInternalLinkage);
     }
     sp_cc_guard_divisions(program);
-    if (sp_cc_passes_failed(sp_ir_run_passes(program, "always-inline,globaldce", NULL), log))
+    if (sp_cc_passes_failed(sp_ir_run_passes(program, INLINING, NULL), log))
         return SP_CC_INTERNAL;
     if (has_undefined(program, log) || has_recursion(program, log))
         return SP_CC_SOURCE_ERROR;

@@ -1431,3 +1431,47 @@ KERNEL(agreed_between_barriers)
     if (LID == LSIZE - 1)
         out[GID * 4 + 1] = tmp[LID];
 }
+
+/* Vectors of all widths that live across barriers, branches and loops. */
+KERNEL(wide_vectors)
+{
+    int v = in[GID];
+    int16 a = (int16)(v) + (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    char3 c = convert_char3(a.s0af * LID);
+    double4 d = convert_double4(a.s4567) * 0.5;
+    ushort8 s = convert_ushort8(a.hi) ^ (ushort)n;
+    int4 mask = a.s048c > (int4)(v + 5);
+    for (int i = 0; i < (int)n % 5; i++) {
+        tmp[LID] = a.s3 + i;
+        SYNC;
+        a = rotate(a, (int16)(i + 1)) + tmp[LSIZE - 1 - LID];
+        if (a.s0 & 2) {
+            a = a.sfedcba9876543210;
+            mask = ~mask;
+            d += convert_double4(mask);
+        }
+        c += convert_char3(a.s123);
+        SYNC;
+    }
+    if (any(mask))
+        s -= convert_ushort8(a.lo);
+    while (a.s5 > 100 || a.s5 < -100)
+        a /= (int16)(3, 5, 7, 0, 2, 9, -1, 4, 3, 5, 7, 11, 2, 6, 9, 4);
+    out[GID * 4] = a.s0 + a.s5 * 3 + a.s6 + a.sf;
+    out[GID * 4 + 1] = c.x + c.y * 5 + c.z * 7;
+    out[GID * 4 + 2] = (int)(fabs(d.x) + d.y * 3 - d.w);
+    out[GID * 4 + 3] = s.s0 + s.s3 + s.s7 + dot(convert_float4(mask), (float4)(1, 2, 3, 4));
+}
+
+KERNEL(vectors_in_arrays)
+{
+    uint4 w[4], sum = (uint4)(GID, LID, n, 1);
+    for (uint i = 0; i < 4; i++)
+        w[i] = (uint4)((uint)in[GID] + i) * sum;
+    for (uint i = 0; i < 20 + n % 3; i++) {
+        uint4 next = (w[i & 3] << 7 | w[i & 3] >> 25) ^ w[(i + 1) & 3].wxyz;
+        sum = select(sum + next, sum - next, next > sum);
+        w[i & 3] = next;
+    }
+    vstore4(as_int4(sum), GID, out);
+}

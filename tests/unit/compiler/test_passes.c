@@ -397,6 +397,45 @@ static void test_unrolling_leaves_switches_alone(void **state)
     discard_ir(&parsed);
 }
 
+static unsigned count_vectors(LLVMValueRef function)
+{
+    unsigned count = 0;
+    LLVMBasicBlockRef block;
+    for (block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+        for (LLVMValueRef value = LLVMGetFirstInstruction(block); value;
+             value = LLVMGetNextInstruction(value))
+            count += LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMVectorTypeKind;
+    return count;
+}
+
+static void test_vectors_are_kept_where_asked(void **state)
+{
+    static const char text[] = "define void @%s(ptr addrspace(1) %%p) {\n"
+                               "  %%v = load <4 x i32>, ptr addrspace(1) %%p\n"
+                               "  %%w = mul <4 x i32> %%v, %%v\n"
+                               "  store <4 x i32> %%w, ptr addrspace(1) %%p\n"
+                               "  ret void\n}\n";
+    struct parsed parsed;
+    struct sp_cc_text both = {0};
+    (void)state;
+    sp_cc_text_format(&both, text, "k");
+    sp_cc_text_format(&both, text, "kept");
+    parse(&parsed, both.bytes);
+    LLVMValueRef kept = LLVMGetNamedFunction(parsed.module, "kept");
+    assert_true(sp_wg_uses_vectors(parsed.function));
+    sp_wg_keep_vectors(kept);
+    assert_null(sp_wg_prepare(parsed.module, NULL));
+    assert_false(sp_wg_uses_vectors(parsed.function));
+    assert_int_equal(count_vectors(parsed.function), 0);
+    assert_int_equal(count_vectors(kept), 2);
+    /* LLVM's passes are to see it again. */
+    unsigned optnone = LLVMGetEnumAttributeKindForName("optnone", 7);
+    assert_null(
+        LLVMGetEnumAttributeAtIndex(kept, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, optnone));
+    sp_cc_text_finish(&both);
+    discard_ir(&parsed);
+}
+
 static void test_skipped_divisions_vary(void **state)
 {
     struct parsed parsed;
@@ -976,6 +1015,7 @@ int main(void)
         cmocka_unit_test(test_a_waiting_place_follows_a_divergent_barrier),
         cmocka_unit_test(test_rounds_are_unrolled),
         cmocka_unit_test(test_unrolling_leaves_switches_alone),
+        cmocka_unit_test(test_vectors_are_kept_where_asked),
         cmocka_unit_test(test_skipped_divisions_vary),
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_effects_of_instructions),

@@ -126,6 +126,24 @@ static void test_errors_are_told(void **state)
     check_error("#error a reason\n", "a reason");
 }
 
+/* Functions of a library of the program's own, each of which calls the one before twice: inlined
+ * they would be 2 to the 40th calls. */
+static void test_what_no_kernel_reaches_costs_nothing(void **state)
+{
+    struct sp_cc_text source = {0};
+    struct program program;
+    (void)state;
+    sp_cc_text_format(&source, "int f0(int x) { return x * 3; }\n");
+    for (int i = 1; i <= 40; i++)
+        sp_cc_text_format(&source, "int f%d(int x) { return f%d(x) + f%d(x + 1); }\n", i, i - 1,
+                          i - 1);
+    sp_cc_text_format(&source, "kernel void k(global int *a) { *a = f2(*a); }\n");
+    program_init(&program, source.bytes, cl3);
+    assert_int_equal(program.info.num_kernels, 1);
+    program_finish(&program);
+    sp_cc_text_finish(&source);
+}
+
 static void test_duplicates_are_told(void **state)
 {
     (void)state;
@@ -302,6 +320,7 @@ int main(void)
         cmocka_unit_test(test_arguments_are_described),
         cmocka_unit_test(test_effects),
         cmocka_unit_test(test_errors_are_told),
+        cmocka_unit_test(test_what_no_kernel_reaches_costs_nothing),
         cmocka_unit_test(test_duplicates_are_told),
         cmocka_unit_test(test_program_scope_variables),
         cmocka_unit_test(test_struct_by_value),

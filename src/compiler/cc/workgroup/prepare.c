@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TO_SCALARS "function(scalarizer)"
+
 /* Loop-closed SSA is what uniformity.h asks for. */
-#define TO_SCALARS "function(scalarizer,lower-switch,early-cse,dce,loop-simplify,lcssa)"
+#define TO_CLOSED_LOOPS "function(lower-switch,early-cse,dce,loop-simplify,lcssa)"
 #define TO_VARIABLES "function(dce,reg2mem)"
 
 /* Operations of an expression that is computed anew; beyond it, memory is cheaper. */
@@ -403,6 +405,69 @@ static void split_accesses(LLVMModuleRef module, LLVMValueRef kernel)
     LLVMDisposeBuilder(builder);
 }
 
+bool sp_wg_uses_vectors(LLVMValueRef function)
+{
+    LLVMBasicBlockRef block;
+    for (block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+        for (LLVMValueRef value = LLVMGetFirstInstruction(block); value;
+             value = LLVMGetNextInstruction(value)) {
+            LLVMValueRef made = LLVMIsAStoreInst(value) ? LLVMGetOperand(value, 0) : value;
+            if (LLVMGetTypeKind(LLVMTypeOf(made)) == LLVMVectorTypeKind)
+                return true;
+        }
+    return false;
+}
+
+/* LLVM's passes go around functions with these two, which need each other. */
+static const char *const passed_over[] = {"optnone", "noinline"};
+
+static void pass_over(LLVMValueRef function, bool yes)
+{
+    LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
+    for (size_t i = 0; i < sizeof(passed_over) / sizeof(passed_over[0]); i++) {
+        unsigned kind = LLVMGetEnumAttributeKindForName(passed_over[i], strlen(passed_over[i]));
+        LLVMAttributeIndex index = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+        if (yes)
+            LLVMAddAttributeAtIndex(function, index, LLVMCreateEnumAttribute(context, kind, 0));
+        else
+            LLVMRemoveEnumAttributeAtIndex(function, index, kind);
+    }
+}
+
+static const char keeps_vectors[] = "sp-keeps-vectors";
+
+void sp_wg_keep_vectors(LLVMValueRef function)
+{
+    LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
+    LLVMAddAttributeAtIndex(
+        function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+        LLVMCreateStringAttribute(context, keeps_vectors, (unsigned)strlen(keeps_vectors), "", 0));
+}
+
+static bool has_kept_vectors(LLVMValueRef function)
+{
+    return LLVMGetStringAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                         keeps_vectors, (unsigned)strlen(keeps_vectors));
+}
+
+/* Makes scalars of all vectors but the kept ones. */
+static char *make_scalars(LLVMModuleRef module, LLVMTargetMachineRef machine)
+{
+    LLVMValueRef f;
+    for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        if (sp_ir_is_definition(f)) {
+            if (has_kept_vectors(f))
+                pass_over(f, true);
+            else
+                split_accesses(module, f);
+        }
+    char *error = sp_ir_run_passes(module, TO_SCALARS, machine);
+    for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        if (has_kept_vectors(f))
+            pass_over(f, false);
+    return error;
+}
+
 char *sp_wg_prepare(LLVMModuleRef module, LLVMTargetMachineRef machine)
 {
     LLVMValueRef f;
@@ -410,9 +475,10 @@ char *sp_wg_prepare(LLVMModuleRef module, LLVMTargetMachineRef machine)
         if (sp_ir_is_definition(f)) {
             drop_markers(f);
             copy_written_arguments(module, f);
-            split_accesses(module, f);
         }
-    char *error = sp_ir_run_passes(module, TO_SCALARS, machine);
+    char *error = make_scalars(module, machine);
+    if (!error)
+        error = sp_ir_run_passes(module, TO_CLOSED_LOOPS, machine);
     if (error)
         return error;
     for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))

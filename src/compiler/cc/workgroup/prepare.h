@@ -1,12 +1,18 @@
-/* Brings kernels into the form from which work-group code is made: scalar operations, no switches,
- * no PHIs, no value that crosses blocks but through an alloca, and every barrier last but one in
- * its block. */
+/* Brings kernels into the form from which work-group code is made: scalar operations (but for
+ * functions that keep their vectors), no switches, no PHIs, no value that crosses blocks but
+ * through an alloca, and every barrier last but one in its block. */
 #ifndef SP_COMPILER_CC_WORKGROUP_PREPARE_H
 #define SP_COMPILER_CC_WORKGROUP_PREPARE_H
 
 #include "compiler/cc/ir.h"
 
 #include <llvm-c/TargetMachine.h>
+
+/* True where the function computes, loads or stores vectors. */
+bool sp_wg_uses_vectors(LLVMValueRef function);
+
+/* Says that sp_wg_prepare is to leave the function's vectors whole. */
+void sp_wg_keep_vectors(LLVMValueRef function);
 
 /* Prepares every function with a body. A message on failure, to be freed; NULL on success. */
 char *sp_wg_prepare(LLVMModuleRef module, LLVMTargetMachineRef machine);

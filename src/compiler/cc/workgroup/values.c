@@ -6,6 +6,7 @@
 #include "compiler/cc/workgroup/metadata.h"
 #include "compiler/cpu_abi.h"
 
+#include <llvm-c/Target.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,7 +146,9 @@ static LLVMValueRef make_array(struct sp_wg_emitter *e, LLVMTypeRef type, uint64
 {
     if (stack_items) {
         LLVMValueRef array = LLVMBuildAlloca(e->entry, LLVMArrayType2(type, stack_items), "");
-        LLVMSetAlignment(array, SP_CPU_CONTEXT_ROUND);
+        unsigned alignment = LLVMABIAlignmentOfType(LLVMGetModuleDataLayout(e->env->module), type);
+        LLVMSetAlignment(array,
+                         alignment > SP_CPU_CONTEXT_ROUND ? alignment : SP_CPU_CONTEXT_ROUND);
         return array;
     }
     LLVMValueRef offset = LLVMBuildMul(e->entry, e->capacity, sp_wg_number(e, item_offset), "");
