@@ -15,24 +15,6 @@
 
 #include "runtime/context.h"
 
-void sp_ready_push(struct sp_ending *ending, struct sp_command *command)
-{
-    command->next_ready = NULL;
-    if (ending->last)
-        ending->last->next_ready = command;
-    else
-        ending->first = command;
-    ending->last = command;
-}
-
-/* Acquire and release: what was done before every dependency's end is visible to whoever starts the
- * command. */
-void sp_depend_settle(struct sp_ending *ending, struct sp_command *command)
-{
-    if (atomic_fetch_sub_explicit(&command->waiting_for, 1, memory_order_acq_rel) == 1)
-        sp_ready_push(ending, command);
-}
-
 void sp_dependents_settle(struct sp_ending *ending, struct sp_dependency *dependents, cl_int status)
 {
     while (dependents) {
@@ -128,11 +110,4 @@ void sp_depend_again(struct sp_ending *ending, struct sp_command *command,
             depend(command, &command->follows[i].command->event, NULL,
                    command->follows[i].is_explicit);
     sp_depend_settle(ending, command);
-}
-
-void sp_depend_drop_before(struct sp_command *command)
-{
-    if (command->before)
-        sp_object_unreference(&command->before->event.object);
-    command->before = NULL;
 }

@@ -11,11 +11,25 @@ struct sp_ending {
 };
 
 /* Puts a command that waits for nothing at the end of `ending`. No lock is needed. */
-void sp_ready_push(struct sp_ending *ending, struct sp_command *command);
+static inline void sp_ready_push(struct sp_ending *ending, struct sp_command *command)
+{
+    command->next_ready = NULL;
+    if (ending->last)
+        ending->last->next_ready = command;
+    else
+        ending->first = command;
+    ending->last = command;
+}
 
 /* One thing less that the command waits for; with the last one it is pushed. Any thread, with any
  * lock held; the command may be over when this returns. */
-void sp_depend_settle(struct sp_ending *ending, struct sp_command *command);
+static inline void sp_depend_settle(struct sp_ending *ending, struct sp_command *command)
+{
+    /* Acquire and release: what was done before every dependency's end is visible to whoever starts
+     * the command. */
+    if (atomic_fetch_sub_explicit(&command->waiting_for, 1, memory_order_acq_rel) == 1)
+        sp_ready_push(ending, command);
+}
 
 /* Tells the dependents of an event that ended with that status, taken out of its list; those that
  * became ready are pushed. */
@@ -42,6 +56,11 @@ void sp_depend_again(struct sp_ending *ending, struct sp_command *command,
                      enum sp_command_stage stage);
 
 /* It is streamed behind nobody any more. No lock is held. */
-void sp_depend_drop_before(struct sp_command *command);
+static inline void sp_depend_drop_before(struct sp_command *command)
+{
+    if (command->before)
+        sp_object_unreference(&command->before->event.object);
+    command->before = NULL;
+}
 
 #endif
