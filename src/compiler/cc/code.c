@@ -42,6 +42,11 @@
  * machine code, 0.27 with this, and as much code. */
 #define SCHEDULED_ACCESSES "200"
 
+/* Blocks of a kernel beyond which it gets scalar code only: side by side, work-items would go
+ * through all of them under masks, and what is kept for each of them takes quadratic time to follow
+ * (hashes that put a password of any length at any place: 16000 blocks: 35 s, 9 so). */
+#define MANY_BLOCKS 2000u
+
 #define LEAST_LANES 4u /* of any vector: 128 bits of 32-bit numbers */
 
 #define MAX_WORK_GROUP_SIZE 1024u /* SP_MAX_WORK_GROUP_SIZE (docs/compiler-contract.md) */
@@ -51,6 +56,7 @@ struct kernel {
     LLVMValueRef function;
     LLVMValueRef special; /* its copy for vector code (special.h), or NULL */
     bool has_vectors;     /* the source's; scalar code keeps them */
+    bool is_maze;         /* of more than MANY_BLOCKS blocks: scalar code only */
     uint64_t size[3];     /* that size; 0 0 0 for any */
     struct sp_kernel_info info;
     struct sp_cc_layout locals;
@@ -94,6 +100,7 @@ static enum sp_cc_status find_kernels(struct work *work, struct sp_cc_text *log)
         sp_cc_describe(work->module, function, &work->kernels[i].info);
         sp_cc_layout_locals(work->module, function, &work->kernels[i].locals);
         work->kernels[i].has_vectors = sp_wg_uses_vectors(function);
+        work->kernels[i].is_maze = LLVMCountBasicBlocks(function) > MANY_BLOCKS;
     }
     sp_cc_layout_globals(work->module, &work->globals);
     return SP_CC_OK;
@@ -221,7 +228,8 @@ static void form_work_group(struct work *work, const struct kernel *kernel, LLVM
     result->preferred_multiple = forming.env.vector_bits / 32;
     const uint64_t *known = kernel->size[0] ? kernel->size : NULL;
     LLVMValueRef whole = kernel->special ? kernel->special : kernel->function;
-    if (work->optimise && !sp_wg_vectors_lose(kernel->has_vectors ? whole : kernel->function)) {
+    if (work->optimise && !kernel->is_maze &&
+        !sp_wg_vectors_lose(kernel->has_vectors ? whole : kernel->function)) {
         LLVMValueRef any = hidden(emit_form(&forming, SP_WG_SCALAR, "any", NULL));
         LLVMValueRef full = sp_wg_agreement_pays(whole)
                                 ? emit_agreed(&forming, "full", known, any)
@@ -250,10 +258,10 @@ static void delete_kernels(struct work *work)
  * own, which become scalars there. */
 static bool gets_copy(const struct work *work, const struct kernel *kernel, bool known)
 {
-    if (known)
-        return work->optimise && kernel->size[0];
-    return work->optimise && !kernel->size[0] &&
-           (kernel->info.loops_over_private || kernel->has_vectors);
+    if (!work->optimise || kernel->is_maze)
+        return false;
+    return known ? kernel->size[0]
+                 : !kernel->size[0] && (kernel->info.loops_over_private || kernel->has_vectors);
 }
 
 static bool make_copies(struct work *work, bool known, struct sp_cc_text *log)
@@ -288,7 +296,7 @@ static void keep_vectors(struct work *work)
 {
     for (size_t i = 0; i < work->code->kernels.count; i++) {
         struct kernel *kernel = &work->kernels[i];
-        if (kernel->special || !work->optimise)
+        if (kernel->special || kernel->is_maze || !work->optimise)
             sp_wg_keep_vectors(kernel->function);
         if (kernel->special && kernel->size[0] &&
             kernel->size[0] * kernel->size[1] * kernel->size[2] < LEAST_LANES)
@@ -381,15 +389,18 @@ static void tell_llvm(const char *option, bool *is_said)
 }
 
 /* What would take long and is worth little in large code. */
-static void spare_time(LLVMModuleRef module)
+static void spare_time(LLVMModuleRef module, bool has_maze)
 {
-    static bool accesses_said, rests_said, neighbours_said;
+    static bool accesses_said, rests_said, neighbours_said, domains_said;
     unsigned largest, count = count_instructions(module, &largest);
     tell_llvm("-dag-maps-huge-region=" SCHEDULED_ACCESSES, &accesses_said);
     if (count > LARGE_CODE)
         tell_llvm("-enable-epilogue-vectorization=false", &rests_said);
     if (largest > LARGE_BLOCK)
         tell_llvm("-vectorize-slp=false", &neighbours_said);
+    if (has_maze) /* bits moved from one sort of register to another: half of all machine code's
+                     time */
+        tell_llvm("-disable-x86-domain-reassignment", &domains_said);
 }
 
 static bool run(struct work *work, const char *passes, struct sp_cc_text *log)
@@ -431,9 +442,11 @@ static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *resu
     if (sp_cc_passes_failed(sp_wg_prepare(work->module, work->machine), log))
         return SP_CC_INTERNAL;
     sp_ir_dump(work->module, "prepared");
+    bool has_maze = false;
     for (size_t i = 0; i < work->code->kernels.count; i++) {
         results[i].name = work->code->kernels.items[i];
         form_work_group(work, &work->kernels[i], group, &results[i]);
+        has_maze |= work->kernels[i].is_maze;
     }
     delete_kernels(work);
     keep_divisions(work->module);
@@ -442,7 +455,7 @@ static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *resu
     sp_ir_dump(work->module, "workgroup");
     if (sp_cc_module_is_broken(work->module, "after work-group formation", log))
         return SP_CC_INTERNAL;
-    spare_time(work->module);
+    spare_time(work->module, has_maze);
     if (!run(work, work->optimise ? "globaldce,default<O3>" : "globaldce,default<O1>", log))
         return SP_CC_INTERNAL;
     if (sp_cc_passes_failed(sp_wg_finish_ends(work->module, work->machine), log))

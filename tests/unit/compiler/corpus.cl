@@ -1475,3 +1475,32 @@ KERNEL(vectors_in_arrays)
     }
     vstore4(as_int4(sum), GID, out);
 }
+
+/* So many blocks that there is scalar code only. */
+#define CASE(i)                                                                                    \
+    case i:                                                                                        \
+        x = x * 3 + i;                                                                             \
+        y ^= x >> (i & 7);                                                                         \
+        break;
+#define CASES(i) CASE(i) CASE(i + 1) CASE(i + 2) CASE(i + 3) CASE(i + 4) CASE(i + 5) CASE(i + 6) CASE(i + 7)
+#define TURNING                                                                                    \
+    switch ((x ^ y) & 63) {                                                                        \
+        CASES(0) CASES(8) CASES(16) CASES(24) CASES(32) CASES(40) CASES(48) CASES(56)              \
+    }
+#define TURNINGS TURNING TURNING TURNING TURNING TURNING TURNING TURNING TURNING
+
+KERNEL(maze)
+{
+    uint x = (uint)in[GID], y = n;
+    uint4 v = (uint4)(x, y, x + y, 1);
+    for (uint i = 0; i < n % 3; i++) {
+        TURNINGS TURNINGS
+        v += (uint4)(x, y, 0, i);
+        tmp[LID] = (int)x;
+        SYNC;
+        y += (uint)tmp[LSIZE - 1 - LID];
+        SYNC;
+    }
+    TURNINGS TURNINGS
+    vstore4(as_int4(v ^ (uint4)(x, y, x, y)), GID, out);
+}

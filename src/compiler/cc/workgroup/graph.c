@@ -143,16 +143,19 @@ static void find_post_dominators(struct sp_wg_graph *graph)
             changed |= sp_bits_intersect(&sets[i], &meet);
         }
     }
+    uint32_t *counts = sp_cc_allocate((n + 1) * sizeof(uint32_t));
+    for (uint32_t i = 0; i <= n; i++)
+        counts[i] = sp_bits_count(&sets[i]);
     graph->post_dominator = sp_cc_allocate(n * sizeof(uint32_t));
     for (uint32_t i = 0; i < n; i++) {
         graph->post_dominator[i] = exit;
         if (!sp_bits_has(&ending, i))
             continue; /* runs for ever: nothing comes after */
-        uint32_t count = sp_bits_count(&sets[i]);
         SP_BITS_EACH(p, &sets[i])
-        if (p != i && sp_bits_count(&sets[p]) == count - 1)
+        if (p != i && counts[p] == counts[i] - 1)
             graph->post_dominator[i] = p;
     }
+    free(counts);
     for (uint32_t i = 0; i <= n; i++)
         sp_bits_finish(&sets[i]);
     free(sets);
@@ -190,6 +193,19 @@ static void add_loop_body(struct sp_wg_graph *graph, struct sp_wg_loop *loop, ui
     free(stack);
 }
 
+/* The smallest loop that `block` is in, but `other` and those with its header; or SP_WG_NONE. */
+static uint32_t smallest_loop(const struct sp_wg_graph *graph, const uint32_t *counts,
+                              uint32_t block, uint32_t other)
+{
+    uint32_t best = SP_WG_NONE;
+    for (uint32_t l = 0; l < graph->num_loops; l++)
+        if (sp_bits_has(&graph->loops[l].blocks, block) &&
+            (other == SP_WG_NONE || graph->loops[l].header != graph->loops[other].header) &&
+            (best == SP_WG_NONE || counts[l] < counts[best]))
+            best = l;
+    return best;
+}
+
 static void find_loops(struct sp_wg_graph *graph)
 {
     uint32_t n = graph->num_blocks;
@@ -199,26 +215,15 @@ static void find_loops(struct sp_wg_graph *graph)
             if (to != SP_WG_NONE && sp_bits_has(&graph->dominators[i], to))
                 add_loop_body(graph, loop_with_header(graph, to), i);
         }
+    uint32_t *counts = sp_cc_allocate((graph->num_loops + 1) * sizeof(uint32_t));
+    for (uint32_t l = 0; l < graph->num_loops; l++)
+        counts[l] = sp_bits_count(&graph->loops[l].blocks);
     graph->loop_of = sp_cc_allocate(n * sizeof(uint32_t));
-    for (uint32_t b = 0; b < n; b++) {
-        uint32_t best = SP_WG_NONE;
-        for (uint32_t l = 0; l < graph->num_loops; l++)
-            if (sp_bits_has(&graph->loops[l].blocks, b) &&
-                (best == SP_WG_NONE || sp_bits_count(&graph->loops[l].blocks) <
-                                           sp_bits_count(&graph->loops[best].blocks)))
-                best = l;
-        graph->loop_of[b] = best;
-    }
-    for (uint32_t l = 0; l < graph->num_loops; l++) {
-        uint32_t best = SP_WG_NONE;
-        for (uint32_t o = 0; o < graph->num_loops; o++)
-            if (o != l && sp_bits_has(&graph->loops[o].blocks, graph->loops[l].header) &&
-                graph->loops[o].header != graph->loops[l].header &&
-                (best == SP_WG_NONE || sp_bits_count(&graph->loops[o].blocks) <
-                                           sp_bits_count(&graph->loops[best].blocks)))
-                best = o;
-        graph->loops[l].parent = best;
-    }
+    for (uint32_t b = 0; b < n; b++)
+        graph->loop_of[b] = smallest_loop(graph, counts, b, SP_WG_NONE);
+    for (uint32_t l = 0; l < graph->num_loops; l++)
+        graph->loops[l].parent = smallest_loop(graph, counts, graph->loops[l].header, l);
+    free(counts);
 }
 
 /* True where all predecessors but those over back edges have their place. */
@@ -236,6 +241,8 @@ static void find_order(struct sp_wg_graph *graph)
     struct sp_bits placed = sp_bits_create(n);
     uint32_t *open = sp_cc_allocate((graph->num_loops + 1) * sizeof(uint32_t));
     uint32_t *left = sp_cc_allocate((graph->num_loops + 1) * sizeof(uint32_t));
+    /* At each depth: no block below it waits for its place there. */
+    uint32_t *least = sp_cc_allocate((graph->num_loops + 1) * sizeof(uint32_t));
     graph->order = sp_cc_allocate(n * sizeof(uint32_t));
     for (uint32_t l = 0; l < graph->num_loops; l++)
         left[l] = sp_bits_count(&graph->loops[l].blocks);
@@ -243,9 +250,11 @@ static void find_order(struct sp_wg_graph *graph)
         while (depth && !left[open[depth - 1]])
             depth--;
         uint32_t chosen = SP_WG_NONE, fallback = SP_WG_NONE;
-        for (uint32_t b = 0; b < n && chosen == SP_WG_NONE; b++) {
-            if (sp_bits_has(&placed, b) ||
-                (depth && !sp_bits_has(&graph->loops[open[depth - 1]].blocks, b)))
+        const struct sp_bits *inside = depth ? &graph->loops[open[depth - 1]].blocks : NULL;
+        while (sp_bits_has(&placed, least[depth]) || (inside && !sp_bits_has(inside, least[depth])))
+            least[depth]++;
+        for (uint32_t b = least[depth]; b < n && chosen == SP_WG_NONE; b++) {
+            if (sp_bits_has(&placed, b) || (inside && !sp_bits_has(inside, b)))
                 continue;
             if (fallback == SP_WG_NONE)
                 fallback = b;
@@ -260,13 +269,16 @@ static void find_order(struct sp_wg_graph *graph)
         sp_bits_add(&placed, chosen);
         for (uint32_t l = 0; l < graph->num_loops; l++) {
             left[l] -= sp_bits_has(&graph->loops[l].blocks, chosen);
-            if (graph->loops[l].header == chosen)
+            if (graph->loops[l].header == chosen) {
                 open[depth++] = l;
+                least[depth] = 0;
+            }
         }
     }
     sp_bits_finish(&placed);
     free(open);
     free(left);
+    free(least);
 }
 
 void sp_wg_influence(const struct sp_wg_graph *graph, uint32_t block, struct sp_bits *blocks)
