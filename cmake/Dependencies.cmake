@@ -21,3 +21,19 @@ execute_process(COMMAND ${SP_LLVM_CONFIG} --includedir OUTPUT_VARIABLE SP_LLVM_I
 execute_process(COMMAND ${SP_LLVM_CONFIG} --libdir OUTPUT_VARIABLE SP_LLVM_LIB_DIR
                 OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 find_library(SP_LLVM_LIBRARY LLVM-19 PATHS ${SP_LLVM_LIB_DIR} NO_DEFAULT_PATH REQUIRED)
+execute_process(COMMAND ${SP_CLANG} -print-resource-dir OUTPUT_VARIABLE SP_CLANG_RESOURCES
+                OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+
+# Not every distribution has Clang as static libraries; without them samepage-cc runs the programs.
+find_library(SP_CLANG_CODEGEN libclangCodeGen.a PATHS ${SP_LLVM_LIB_DIR} NO_DEFAULT_PATH)
+find_library(SP_LLD_ELF liblldELF.a PATHS ${SP_LLVM_LIB_DIR} NO_DEFAULT_PATH)
+if(SP_CLANG_CODEGEN AND SP_LLD_ELF)
+  option(SAMEPAGE_STATIC_COMPILER "Link Clang and lld into samepage-cc" ON)
+else()
+  option(SAMEPAGE_STATIC_COMPILER "Link Clang and lld into samepage-cc" OFF)
+endif()
+if(SAMEPAGE_STATIC_COMPILER)
+  enable_language(CXX)
+  find_package(ZLIB REQUIRED)
+  pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+endif()

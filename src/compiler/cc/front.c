@@ -85,7 +85,12 @@ static void command(const struct sp_cc_source *source, const char *headers, cons
         "-Xclang",
         features,
     };
-    sp_cc_strings_add(words, sp_cc_tool_path("SAMEPAGE_CLANG", SP_CLANG));
+    const char *clang = sp_cc_clang();
+    sp_cc_strings_add(words, clang);
+    if (!strcmp(clang, SP_CC_LINKED_CLANG)) { /* a program finds them from where it lies */
+        sp_cc_strings_add(words, "-resource-dir");
+        sp_cc_strings_add(words, sp_cc_clang_resources());
+    }
     ADD_WORDS(words, fixed);
     ADD_WORDS(words, header_extensions);
     const char *language = NULL; /* the last one counts */

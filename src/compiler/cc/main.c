@@ -8,6 +8,9 @@
  * socket all groups are killed. */
 #include "compiler/cc/command_line.h"
 #include "compiler/cc/link.h"
+#ifdef SP_HAVE_LINKED_TOOLS
+#include "compiler/cc/linked_tools/linked_tools.h"
+#endif
 #include "compiler/cc/request.h"
 #include "compiler/cc/target.h"
 #include "compiler/cc/text.h"
@@ -212,5 +215,8 @@ static int serve(void)
 
 int main(int argc, char **argv)
 {
+#ifdef SP_HAVE_LINKED_TOOLS
+    sp_cc_use_linked_tools(sp_cc_linked_clang, sp_cc_linked_lld);
+#endif
     return argc > 1 ? sp_cc_command_line(argc, argv) : serve();
 }

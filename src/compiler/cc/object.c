@@ -28,7 +28,7 @@ static enum sp_cc_status link_object(const struct sp_cc_folder *folder, struct s
     struct sp_cc_strings words = {0};
     struct sp_cc_text output = {0};
     enum sp_cc_status status = SP_CC_INTERNAL;
-    sp_cc_strings_add(&words, sp_cc_tool_path("SAMEPAGE_LLD", SP_LLD));
+    sp_cc_strings_add(&words, sp_cc_lld());
     sp_cc_strings_add(&words, "-shared");
     sp_cc_strings_add(&words, "--as-needed");
     sp_cc_strings_add(&words, "--build-id=none");

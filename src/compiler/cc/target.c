@@ -150,10 +150,10 @@ char *sp_cc_target_builtins_path(void)
 
 char *sp_cc_target_library_path(const char *variable, const char *name)
 {
-    const char *given = sp_cc_tool_path(variable, NULL);
+    const char *given = getenv(variable);
     struct sp_cc_text path = {0};
     char self[PATH_MAX];
-    if (given)
+    if (given && *given)
         return sp_cc_copy(given);
     ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[length > 0 ? length : 0] = 0;

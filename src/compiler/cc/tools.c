@@ -20,8 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* As tools/bundle.sh lays it out. */
-#define BUNDLED_TOOLCHAIN "toolchain"
+/* Beside this program, as tools/bundle.sh lays it out (docs/bundle.md). */
+#define BUNDLED_RESOURCES "toolchain/lib/clang"
 
 /* Open folders that nftw may hold at once. */
 #define FOLDER_DEPTH 16
@@ -193,32 +193,58 @@ int sp_cc_read_file(const char *path, struct sp_cc_text *bytes)
     return more;
 }
 
-/* The toolchain of a bundle (docs/bundle.md), beside this program; false where there is none. */
-static bool bundled_path(const char *name, char path[PATH_MAX])
+/* Set once, before any tool runs; NULL: they are programs. */
+static struct {
+    sp_cc_linked_tool *clang, *lld;
+} linked;
+
+void sp_cc_use_linked_tools(sp_cc_linked_tool *clang, sp_cc_linked_tool *lld)
 {
+    linked.clang = clang;
+    linked.lld = lld;
+}
+
+static const char *tool(const char *variable, sp_cc_linked_tool *function, const char *name,
+                        const char *path)
+{
+    const char *given = getenv(variable);
+    if (given && *given)
+        return given;
+    return function ? name : path;
+}
+
+const char *sp_cc_clang(void)
+{
+    return tool("SAMEPAGE_CLANG", linked.clang, SP_CC_LINKED_CLANG, SP_CLANG);
+}
+
+const char *sp_cc_lld(void)
+{
+    return tool("SAMEPAGE_LLD", linked.lld, SP_CC_LINKED_LLD, SP_LLD);
+}
+
+/* The tool of this name in this program; NULL: it is a path. */
+static sp_cc_linked_tool *linked_tool(const char *name)
+{
+    if (linked.clang && !strcmp(name, SP_CC_LINKED_CLANG))
+        return linked.clang;
+    return linked.lld && !strcmp(name, SP_CC_LINKED_LLD) ? linked.lld : NULL;
+}
+
+const char *sp_cc_clang_resources(void)
+{
+    static char path[PATH_MAX];
     char self[PATH_MAX];
+    const char *version = strrchr(SP_CLANG_RESOURCES, '/');
     ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[length > 0 ? length : 0] = 0;
     char *slash = strrchr(self, '/');
-    if (!slash)
-        return false;
+    if (!slash || !version)
+        return SP_CLANG_RESOURCES;
     *slash = 0;
-    return snprintf(path, PATH_MAX, "%s/" BUNDLED_TOOLCHAIN "/%s", self, name) < PATH_MAX &&
-           access(path, R_OK) == 0;
-}
-
-const char *sp_cc_tool_path(const char *variable, const char *built_in)
-{
-    static char bundled[PATH_MAX];
-    const char *path = getenv(variable);
-    if (path && *path)
-        return path;
-    char name[64] = "bin";
-    const char *slash = built_in ? strrchr(built_in, '/') : NULL;
-    if (!slash)
-        return built_in;
-    snprintf(name, sizeof(name), "bin%s", slash);
-    return bundled_path(name, bundled) ? bundled : built_in;
+    bool fits =
+        snprintf(path, sizeof(path), "%s/" BUNDLED_RESOURCES "%s", self, version) < PATH_MAX;
+    return fits && access(path, R_OK) == 0 ? path : SP_CLANG_RESOURCES;
 }
 
 static _Noreturn void become_tool(const struct sp_cc_strings *words, pid_t parent, int in, int err,
@@ -230,11 +256,14 @@ static _Noreturn void become_tool(const struct sp_cc_strings *words, pid_t paren
     /* The wall clock's limit is not inherited by fork, but kept by exec. */
     setitimer(ITIMER_REAL, left, NULL);
     signal(SIGPIPE, SIG_DFL);
-    char libraries[PATH_MAX];
-    if (bundled_path("lib", libraries))
-        setenv("LD_LIBRARY_PATH", libraries, 1);
     if (dup2(in, 0) < 0 || dup2(err, 1) < 0 || dup2(err, 2) < 0)
         _exit(127);
+    sp_cc_linked_tool *function = linked_tool(words->items[0]);
+    if (function) {
+        /* As exec would: among them is the end of our own input. */
+        close_range(3, ~0U, 0);
+        _exit(function((int)words->count, words->items));
+    }
     execv(words->items[0], words->items);
     _exit(127);
 }
@@ -273,7 +302,7 @@ int sp_cc_run_tool(const struct sp_cc_strings *words, const void *input, size_t 
                    struct sp_cc_text *said)
 {
     int in[2], err[2];
-    if (access(words->items[0], X_OK))
+    if (!linked_tool(words->items[0]) && access(words->items[0], X_OK))
         return -errno;
     if (pipe2(in, O_CLOEXEC))
         return -errno;

@@ -33,14 +33,28 @@ int sp_cc_folder_write(const struct sp_cc_folder *folder, const char *name, cons
 int sp_cc_read_file(const char *path, struct sp_cc_text *bytes);
 int sp_cc_write_file(const char *path, const void *bytes, size_t size);
 
+/* A tool that is part of this program: does what its command line says, from its name on, and
+ * returns its exit status. Called in a process of its own. */
+typedef int sp_cc_linked_tool(int count, char **words);
+
+/* Makes clang and lld parts of this program. Once, before any tool is run. */
+void sp_cc_use_linked_tools(sp_cc_linked_tool *clang, sp_cc_linked_tool *lld);
+
 /* Runs words->items with `input` at its standard input; what it says goes to `said`. Returns its
  * exit status (0 to 255), 128 + the signal that ended it, or -errno where it could not be started.
  */
 int sp_cc_run_tool(const struct sp_cc_strings *words, const void *input, size_t input_size,
                    struct sp_cc_text *said);
 
-/* The path of a tool: the environment's, else that of a bundle which this program is part of, else
- * the one found when this program was built. Valid until the next call. */
-const char *sp_cc_tool_path(const char *variable, const char *built_in);
+/* A tool, as the first of the words that run it: the environment's path, else SP_CC_LINKED_CLANG or
+ * _LLD where it is part of this program, else the path found when this program was built. */
+const char *sp_cc_clang(void);
+const char *sp_cc_lld(void);
+#define SP_CC_LINKED_CLANG "clang"
+#define SP_CC_LINKED_LLD "ld.lld"
+
+/* The folder with Clang's own headers: that of the bundle which this program is part of, else that
+ * of the Clang found when it was built. Valid until the next call. */
+const char *sp_cc_clang_resources(void);
 
 #endif
