@@ -6,7 +6,7 @@
 #   env                        prints the lines that make it known to a shell
 #   bin/samepage
 #   lib/samepage/              what `cmake --install` puts there
-#   lib/samepage/toolchain/    clang, lld and OpenCL's headers, and the libraries of all programs but glibc's
+#   lib/samepage/toolchain/    Clang's headers for OpenCL, and the libraries of all programs but glibc's
 #   lib/loader/libOpenCL.so.1  a loader that reads OCL_ICD_VENDORS
 set -euo pipefail
 
@@ -16,9 +16,11 @@ die() { printf 'bundle: %s\n' "$*" >&2; exit 1; }
 
 entry() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 
-clang=$(readlink -f "$(entry SP_CLANG)") lld=$(readlink -f "$(entry SP_LLD)") loader=$(readlink -f "$(entry OPENCL_LOADER)")
+clang=$(entry SP_CLANG) loader=$(readlink -f "$(entry OPENCL_LOADER)")
 version=$(sed -n 's/^CMAKE_PROJECT_VERSION:[A-Z]*=//p' "$build/CMakeCache.txt")
-[ -x "$clang" ] && [ -x "$lld" ] || die "the build tree $build does not say where clang and lld are: configure it again"
+[ -x "$clang" ] || die "the build tree $build does not say where clang is: configure it again"
+[ "$(entry SAMEPAGE_STATIC_COMPILER)" = ON ] ||
+  die "samepage-cc in $build needs the programs clang and lld: install libclang-19-dev and liblld-19-dev, and configure with -DSAMEPAGE_STATIC_COMPILER=ON"
 name=samepage-$version-$(uname -m)
 
 work=$(mktemp -d)
@@ -36,16 +38,14 @@ strip --strip-unneeded "$parts/libsamepage.so" "$parts/samepage-cc" "$parts/same
 
 toolchain=$parts/toolchain
 resources=$("$clang" -print-resource-dir)
-mkdir -p "$toolchain/bin" "$toolchain/lib/clang" "$top/lib/loader"
-cp "$clang" "$toolchain/bin/$(basename "$(entry SP_CLANG)")"
-cp "$lld" "$toolchain/bin/$(basename "$(entry SP_LLD)")"
+mkdir -p "$toolchain/lib/clang" "$top/lib/loader"
 # Of clang's own headers only OpenCL's are ever included.
 mkdir -p "$toolchain/lib/clang/$(basename "$resources")/include"
 cp "$resources"/include/opencl-c*.h "$toolchain/lib/clang/$(basename "$resources")/include/"
 cp "$loader" "$top/lib/loader/libOpenCL.so.1"
 
 # Every library but glibc's own, which comes with each system and only fits itself.
-for program in "$parts"/libsamepage.so "$parts"/samepage-cc "$parts"/samepage-device "$clang" "$lld"; do
+for program in "$parts"/libsamepage.so "$parts"/samepage-cc "$parts"/samepage-device; do
   ldd "$program"
 done | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u |
   grep -Ev '/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*)\.so' |
@@ -56,5 +56,5 @@ done | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u |
 cp "$(dirname "$0")/bundle-env.sh" "$top/env"
 chmod +x "$top/env"
 
-tar -C "$work" --owner=0 --group=0 -cf - "$name" | xz -9 -T0 >"$output.part"
+tar -C "$work" --owner=0 --group=0 -cf - "$name" | xz "${XZ_LEVEL:--9}" -T0 >"$output.part"
 mv "$output.part" "$output"
