@@ -21,8 +21,10 @@
 
 #include "device/client/client.h"
 #include "util/futex.h"
-#include "util/spin.h"
 #include "util/time.h"
+
+/* Clock reads while spinning, one for so many pauses. */
+#define PAUSES_PER_CLOCK 32u
 
 struct sp_work *sp_in_flight_take(struct in_flight *table, const struct sp_completion *record)
 {
@@ -250,13 +252,12 @@ void sp_client_unclaim(struct client_device *device)
 }
 
 /* With the claim held: polls the ring until something came, the gate opened, or time is up. */
-static void poll_completions(struct client_device *device, struct sp_gate *gate,
-                             struct sp_spin *spin)
+static void poll_completions(struct client_device *device, struct sp_gate *gate, uint64_t end)
 {
     /* Relaxed: at worst the process wakes the device's thread once too often. */
     atomic_store_explicit(&device->rings->application_sleeps, 0, memory_order_relaxed);
     do {
-        for (unsigned i = 0; i < SP_PAUSES_PER_CLOCK; i++) {
+        for (unsigned i = 0; i < PAUSES_PER_CLOCK; i++) {
             if (has_completions(device, memory_order_acquire)) {
                 sp_client_take_completions(device);
                 return;
@@ -265,7 +266,7 @@ static void poll_completions(struct client_device *device, struct sp_gate *gate,
                 return;
             sp_cpu_pause();
         }
-    } while (sp_spin_goes_on(spin));
+    } while (sp_time_ns() < end);
 }
 
 void sp_client_wait(struct sp_device *given, struct sp_gate *gate, const void *stream)
@@ -273,16 +274,15 @@ void sp_client_wait(struct sp_device *given, struct sp_gate *gate, const void *s
     struct client_device *device = client_of(given);
     (void)stream;
     uint64_t spin_ns = device->spin_us * UINT64_C(1000);
-    struct sp_spin spin;
-    sp_spin_begin(&spin, spin_ns);
-    while (!sp_gate_is_open(gate) && sp_spin_goes_on(&spin)) {
+    uint64_t end = sp_time_ns() + spin_ns;
+    while (!sp_gate_is_open(gate) && sp_time_ns() < end) {
         if (pthread_mutex_trylock(&device->claim) == 0) {
             if (device->rings && !is_broken(device))
-                poll_completions(device, gate, &spin);
+                poll_completions(device, gate, end);
             sp_client_unclaim(device);
             sp_client_deliver(device, gate);
         } else {
-            for (unsigned i = 0; i < SP_PAUSES_PER_CLOCK && !sp_gate_is_open(gate); i++)
+            for (unsigned i = 0; i < PAUSES_PER_CLOCK && !sp_gate_is_open(gate); i++)
                 sp_cpu_pause();
         }
     }
@@ -295,9 +295,8 @@ void sp_client_wait(struct sp_device *given, struct sp_gate *gate, const void *s
         if (!is_nested)
             break;
         pthread_mutex_lock(&device->claim);
-        sp_spin_begin(&spin, spin_ns);
         if (device->rings && !is_broken(device))
-            poll_completions(device, gate, &spin);
+            poll_completions(device, gate, sp_time_ns() + spin_ns);
         sp_client_unclaim(device);
         sp_client_deliver(device, gate);
     }

@@ -20,7 +20,6 @@
 #include "device/client/client.h"
 #include "device/unit.h"
 #include "util/futex.h"
-#include "util/spin.h"
 #include "util/thread.h"
 #include "util/time.h"
 
@@ -32,6 +31,9 @@
 
 /* What a request waits longer after that; 1% of a processor is used. */
 #define NAP_NS 50000u
+
+/* Clock reads while nothing comes, one for so many pauses. */
+#define PAUSES_PER_CLOCK 32u
 
 #define THREAD_STACK_BYTES ((size_t)128 << 10)
 
@@ -72,7 +74,7 @@ static void serve_while_wanted(struct client_device *device)
     uint64_t quiet_since = sp_time_ns();
     while (is_wanted(unit) && !unit->is_bad) {
         unsigned count = 0;
-        for (unsigned i = 0; i < SP_PAUSES_PER_CLOCK && !count && !unit->is_bad; i++) {
+        for (unsigned i = 0; i < PAUSES_PER_CLOCK && !count && !unit->is_bad; i++) {
             count = serve_batch(device);
             if (!count)
                 sp_cpu_pause();

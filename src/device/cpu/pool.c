@@ -19,12 +19,14 @@
 #include "device/cpu/cpu.h"
 #include "util/alloc.h"
 #include "util/futex.h"
-#include "util/spin.h"
 #include "util/thread.h"
 #include "util/time.h"
 
 /* Longer than a futex wake-up takes (5 us, measured), short enough to go unnoticed. */
 #define SPIN_NS 30000u
+
+/* Clock reads while spinning, one for so many pauses. */
+#define PAUSES_PER_CLOCK 32u
 
 /* The application's threads bring their own stacks; ours need room for kernels' private memory. */
 #define THREAD_STACK_BYTES ((size_t)8 << 20)
@@ -217,7 +219,7 @@ static bool spin_for_work(unsigned seen)
     bool is_new = false;
     uint64_t end = sp_time_ns() + SPIN_NS;
     do {
-        for (unsigned i = 0; i < SP_PAUSES_PER_CLOCK && !is_new; i++) {
+        for (unsigned i = 0; i < PAUSES_PER_CLOCK && !is_new; i++) {
             is_new = atomic_load_explicit(&pool.submitted, memory_order_relaxed) != seen;
             sp_cpu_pause();
         }
@@ -352,7 +354,7 @@ void sp_cpu_pool_wait(struct sp_device *device, struct sp_gate *gate, const void
             end = now + SPIN_NS;
         else if (now >= end)
             break;
-        for (unsigned i = 0; i < SP_PAUSES_PER_CLOCK && !sp_gate_is_open(gate); i++)
+        for (unsigned i = 0; i < PAUSES_PER_CLOCK && !sp_gate_is_open(gate); i++)
             sp_cpu_pause();
     }
     sp_gate_wait(gate);

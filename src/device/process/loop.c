@@ -21,18 +21,21 @@
  * device-process.md).
  *
  * With commands under way in the backend it spins for their end or the next command, as long as the
- * application says (util/spin.h); then the backend is told (rest), and wakes the sleeper as the application does.
+ * application says; then the backend is told (rest), and wakes the sleeper as the application does.
  */
 #include <errno.h>
 #include <unistd.h>
 
 #include "device/process/process.h"
 #include "util/futex.h"
-#include "util/spin.h"
+#include "util/time.h"
 
-/* Longer than a wake-up takes, so that a chain of launches whose end is waited for each time costs
- * no system call; short enough to go unnoticed. */
-#define SPIN_NS SP_BRIEF_SPIN_NS
+/* Longer than a wake-up takes (5 to 50 us on a virtual machine), so that a chain of launches whose
+ * end is waited for each time costs no system call; short enough to go unnoticed. */
+#define SPIN_NS 50000u
+
+/* Clock reads while spinning, one for so many pauses. */
+#define PAUSES_PER_CLOCK 32u
 
 static struct {
     const struct sp_backend *backend;
@@ -189,15 +192,14 @@ static void sleep_for_command(bool is_busy)
 static void wait_for_command(void)
 {
     for (;;) {
-        struct sp_spin spin;
-        sp_spin_begin(&spin, sp_park_is_waiting() ? loop.busy_spin_ns : SPIN_NS);
+        uint64_t end = sp_time_ns() + (sp_park_is_waiting() ? loop.busy_spin_ns : SPIN_NS);
         do {
-            for (unsigned i = 0; i < SP_PAUSES_PER_CLOCK; i++) {
+            for (unsigned i = 0; i < PAUSES_PER_CLOCK; i++) {
                 if (has_something(memory_order_acquire))
                     return;
                 sp_cpu_pause();
             }
-        } while (sp_spin_goes_on(&spin));
+        } while (sp_time_ns() < end);
         sleep_for_command(false);
     }
 }
@@ -207,16 +209,14 @@ static void wait_for_command(void)
 static void attend(void)
 {
     for (;;) {
-        uint64_t seen = loop.completion_tail;
-        struct sp_spin spin;
-        sp_spin_begin(&spin, loop.busy_spin_ns);
+        uint64_t end = sp_time_ns() + loop.busy_spin_ns, seen = loop.completion_tail;
         do {
-            for (unsigned i = 0; i < SP_PAUSES_PER_CLOCK; i++) {
+            for (unsigned i = 0; i < PAUSES_PER_CLOCK; i++) {
                 if (has_something(memory_order_acquire) || !loop.backend->progress(false))
                     return;
                 sp_cpu_pause();
             }
-        } while (seen == loop.completion_tail && sp_spin_goes_on(&spin));
+        } while (sp_time_ns() < end && seen == loop.completion_tail);
         if (seen == loop.completion_tail)
             sleep_for_command(true);
     }
