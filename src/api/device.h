@@ -19,8 +19,8 @@ bool sp_device_type_is_valid(cl_device_type type);
 cl_device_type sp_device_type(cl_device_id device);
 
 /* Writes up to `room` of the root devices of `platform` that `type` names to `devices` (NULL: none
- * are written), and returns how many there are. The default device is the first GPU that can be used
- * now, or else the first of all. */
+ * are written), and returns how many there are. The default device is the first GPU that can be
+ * used now, or else the first of all. */
 cl_uint sp_devices_of_type(cl_platform_id platform, cl_device_type type, cl_uint room,
                            cl_device_id *devices);
 
