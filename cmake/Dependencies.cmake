@@ -24,16 +24,24 @@ find_library(SP_LLVM_LIBRARY LLVM-19 PATHS ${SP_LLVM_LIB_DIR} NO_DEFAULT_PATH RE
 execute_process(COMMAND ${SP_CLANG} -print-resource-dir OUTPUT_VARIABLE SP_CLANG_RESOURCES
                 OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 
-# Not every distribution has Clang as static libraries; without them samepage-cc runs the programs.
+# Not every distribution has Clang and lld as static libraries; without them samepage-cc runs the programs.
 find_library(SP_CLANG_CODEGEN libclangCodeGen.a PATHS ${SP_LLVM_LIB_DIR} NO_DEFAULT_PATH)
 find_library(SP_LLD_ELF liblldELF.a PATHS ${SP_LLVM_LIB_DIR} NO_DEFAULT_PATH)
-if(SP_CLANG_CODEGEN AND SP_LLD_ELF)
-  option(SAMEPAGE_STATIC_COMPILER "Link Clang and lld into samepage-cc" ON)
-else()
-  option(SAMEPAGE_STATIC_COMPILER "Link Clang and lld into samepage-cc" OFF)
+find_path(SP_CLANG_HEADERS clang/CodeGen/CodeGenAction.h PATHS ${SP_LLVM_INCLUDE_DIR} NO_DEFAULT_PATH)
+find_path(SP_LLD_HEADERS lld/Common/Driver.h PATHS ${SP_LLVM_INCLUDE_DIR} NO_DEFAULT_PATH)
+find_package(ZLIB QUIET)
+pkg_check_modules(ZSTD IMPORTED_TARGET libzstd)
+include(CheckLanguage)
+check_language(CXX)
+set(has_static_compiler OFF)
+if(SP_CLANG_CODEGEN AND SP_LLD_ELF AND SP_CLANG_HEADERS AND SP_LLD_HEADERS AND ZLIB_FOUND AND ZSTD_FOUND AND CMAKE_CXX_COMPILER)
+  set(has_static_compiler ON)
+endif()
+option(SAMEPAGE_STATIC_COMPILER "Link Clang and lld into samepage-cc" ${has_static_compiler})
+if(SAMEPAGE_STATIC_COMPILER AND NOT has_static_compiler)
+  message(FATAL_ERROR "SAMEPAGE_STATIC_COMPILER wants the static libraries and headers of Clang 19 and lld 19, a C++ compiler, zlib and zstd "
+    "(Debian: libclang-19-dev liblld-19-dev g++ zlib1g-dev libzstd-dev). Without it samepage-cc runs the programs.")
 endif()
 if(SAMEPAGE_STATIC_COMPILER)
   enable_language(CXX)
-  find_package(ZLIB REQUIRED)
-  pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 endif()

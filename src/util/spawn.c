@@ -71,6 +71,13 @@ static UNSANITIZED void reset_signals(void)
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, zeros, NULL, sizeof(uint64_t));
 }
 
+UNSANITIZED void sp_close_from(int first)
+{
+    if (syscall(SYS_close_range, first, ~0u, 0) < 0)
+        for (int fd = first; fd < CLOSE_BY_HAND; fd++)
+            syscall(SYS_close, fd);
+}
+
 static UNSANITIZED void arrange_descriptors(int control, bool keeps_output)
 {
     /* First of all: the control socket may have a low number itself. */
@@ -86,9 +93,7 @@ static UNSANITIZED void arrange_descriptors(int control, bool keeps_output)
         if (syscall(SYS_fcntl, STDERR_FILENO, F_GETFD) < 0)
             syscall(SYS_dup3, null, STDERR_FILENO, 0);
     }
-    if (syscall(SYS_close_range, SP_SPAWN_CONTROL_FD + 1, ~0u, 0) < 0)
-        for (int fd = SP_SPAWN_CONTROL_FD + 1; fd < CLOSE_BY_HAND; fd++)
-            syscall(SYS_close, fd);
+    sp_close_from(SP_SPAWN_CONTROL_FD + 1);
 }
 
 static UNSANITIZED int be_program(void *argument)

@@ -22,6 +22,10 @@ struct sp_spawn {
  * loaded: 0, or the negative errno that kept it from it. */
 int sp_spawn_unnoticed(const struct sp_spawn *spawn);
 
+/* Closes every descriptor from `first` on; with raw system calls only, so that a process which
+ * shares another one's memory may call it. */
+void sp_close_from(int first);
+
 /* The environment for such a program: ours, but for the test of failing allocations, which counts
  * those of this process. To be freed with free(); NULL when out of memory. */
 char **sp_spawn_environment(void);

@@ -1,10 +1,12 @@
 #!/bin/sh
-# linked_tools.sh SAMEPAGE-CC CLANG LLD SOURCE...: what samepage-cc makes of each source with the Clang and lld that are part of it
+# linked_tools.sh SAMEPAGE-CC CLANG LLD WITHOUT_CLOSE_RANGE SOURCE...: what samepage-cc makes of each source with the Clang and lld that are part of it
 # is what it makes with their programs: bitcode, objects, PTX, and what is said of errors.
 set -eu
 
-cc=$1 clang=$2 lld=$3
-shift 3
+cc=$1 clang=$2 lld=$3 without_close_range=$4
+shift 4
+unset SAMEPAGE_CLANG SAMEPAGE_LLD
+"$cc" --version | grep '^Clang and lld' || { echo "$cc has no Clang and lld in it"; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
@@ -65,5 +67,26 @@ wrong constraint 'kernel void k(global int *p) { asm("nothing" : "=q"(p[0])); }'
 wrong nesting "kernel void k(global int *p) { p[0] = $(head -c 3000 /dev/zero | tr '\0' '(')1; }"
 wrong deep "kernel void k(global int *p) { p[0] = $(head -c 20000 /dev/zero | tr '\0' '-')1; }"
 wrong empty ''
+
+# nested DEPTH: brackets in brackets.
+nested() {
+  printf 'kernel void k(global int *p) { p[0] = '
+  i=0
+  while [ $i -lt "$1" ]; do printf '(p[1] + '; i=$((i + 1)); done
+  printf 1
+  while [ $i -gt 0 ]; do printf ')'; i=$((i - 1)); done
+  printf '; }\n'
+}
+nested 250 >"$work/nested.cl"
+(ulimit -Ss 1024; "$cc" --compile "$work/nested.cl" -o "$work/nested.bc") || { echo "a low limit of the stack: not built"; failed=1; }
+
+status=0
+timeout 60 "$without_close_range" "$cc" --compile "$work/nested.cl" -o "$work/nested.bc" || status=$?
+case $status in
+  0) ;;
+  77) echo "no filter of system calls can be set: not tried without close_range" ;;
+  *) echo "without close_range: status $status"; failed=1 ;;
+esac
+
 [ $failed = 0 ] && echo "the same for $# sources and 11 errors"
 exit $failed

@@ -9,6 +9,7 @@
 #include "compiler/kernel_info.h"
 
 #include <inttypes.h>
+#include <llvm/Config/llvm-config.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,6 +204,8 @@ int sp_cc_command_line(int argc, char **argv)
     }
     if (!strcmp(argv[1], "--version")) {
         printf("samepage-cc %s\n", SP_VERSION);
+        if (sp_cc_clang().linked)
+            printf("Clang and lld %s are part of it\n", LLVM_VERSION_STRING);
         return 0;
     }
     result = read_arguments(argc, argv, &arguments);

@@ -64,7 +64,10 @@ static bool is_for_others(const char *option)
     return false;
 }
 
-static void command(const struct sp_cc_source *source, const char *headers, const char *output,
+/* `resources`: the folder of Clang's own headers, which a program finds from where it lies: NULL.
+ */
+static void command(const struct sp_cc_source *source, const struct sp_cc_tool *clang,
+                    const char *resources, const char *headers, const char *output,
                     const char *dependencies, struct sp_cc_strings *words)
 {
     static const char *const fixed[] = {
@@ -85,11 +88,10 @@ static void command(const struct sp_cc_source *source, const char *headers, cons
         "-Xclang",
         features,
     };
-    const char *clang = sp_cc_clang();
-    sp_cc_strings_add(words, clang);
-    if (!strcmp(clang, SP_CC_LINKED_CLANG)) { /* a program finds them from where it lies */
+    sp_cc_strings_add(words, clang->name);
+    if (resources) {
         sp_cc_strings_add(words, "-resource-dir");
-        sp_cc_strings_add(words, sp_cc_clang_resources());
+        sp_cc_strings_add(words, resources);
     }
     ADD_WORDS(words, fixed);
     ADD_WORDS(words, header_extensions);
@@ -214,8 +216,18 @@ enum sp_cc_status sp_cc_compile(const struct sp_cc_source *source, struct sp_cc_
     }
     sp_cc_text_format(&output, "%s/out.bc", files.path);
     sp_cc_text_format(&rule_path, "%s/out.d", files.path);
-    command(source, headers.path, output.bytes, rule_path.bytes, &words);
-    int exit_status = sp_cc_run_tool(&words, source->text, source->size, &said);
+    struct sp_cc_tool clang = sp_cc_clang();
+    const char *resources = clang.linked ? sp_cc_clang_resources() : NULL;
+    if (clang.linked && !resources) {
+        sp_cc_text_format(log,
+                          "error: Clang's headers for OpenCL are not in %s, nor in a bundle beside "
+                          "samepage-cc: install libclang-common-19-dev, or name a Clang 19 with "
+                          "SAMEPAGE_CLANG\n",
+                          SP_CLANG_RESOURCES);
+        goto end;
+    }
+    command(source, &clang, resources, headers.path, output.bytes, rule_path.bytes, &words);
+    int exit_status = sp_cc_run_tool(&clang, &words, source->text, source->size, &said);
     if (exit_status < 0 || exit_status == 127) {
         add_log(log, &said, headers.path);
         sp_cc_text_format(log, "error: clang cannot be run as %s\n", words.items[0]);

@@ -28,7 +28,8 @@ static enum sp_cc_status link_object(const struct sp_cc_folder *folder, struct s
     struct sp_cc_strings words = {0};
     struct sp_cc_text output = {0};
     enum sp_cc_status status = SP_CC_INTERNAL;
-    sp_cc_strings_add(&words, sp_cc_lld());
+    struct sp_cc_tool lld = sp_cc_lld();
+    sp_cc_strings_add(&words, lld.name);
     sp_cc_strings_add(&words, "-shared");
     sp_cc_strings_add(&words, "--as-needed");
     sp_cc_strings_add(&words, "--build-id=none");
@@ -41,7 +42,7 @@ static enum sp_cc_status link_object(const struct sp_cc_folder *folder, struct s
     sp_cc_text_format(&output, "%s/code.so", folder->path);
     sp_cc_strings_add(&words, "-o");
     sp_cc_strings_add(&words, output.bytes);
-    int exit_status = sp_cc_run_tool(&words, NULL, 0, log);
+    int exit_status = sp_cc_run_tool(&lld, &words, NULL, 0, log);
     if (exit_status)
         sp_cc_text_format(log, "error: %s could not link the kernels (%d)\n", words.items[0],
                           exit_status);

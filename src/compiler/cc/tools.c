@@ -1,6 +1,8 @@
 /* See tools.h. */
 #include "compiler/cc/tools.h"
 
+#include "util/spawn.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +16,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -22,6 +25,9 @@
 
 /* Beside this program, as tools/bundle.sh lays it out (docs/bundle.md). */
 #define BUNDLED_RESOURCES "toolchain/lib/clang"
+
+/* clang::DesiredStackSize (clang/Basic/Stack.h): what its limits of nesting are made for. */
+#define CLANG_STACK_BYTES ((rlim_t)8 << 20)
 
 /* Open folders that nftw may hold at once. */
 #define FOLDER_DEPTH 16
@@ -204,51 +210,60 @@ void sp_cc_use_linked_tools(sp_cc_linked_tool *clang, sp_cc_linked_tool *lld)
     linked.lld = lld;
 }
 
-static const char *tool(const char *variable, sp_cc_linked_tool *function, const char *name,
-                        const char *path)
+static struct sp_cc_tool choose(const char *variable, struct sp_cc_tool ours, const char *path)
 {
     const char *given = getenv(variable);
     if (given && *given)
-        return given;
-    return function ? name : path;
+        return (struct sp_cc_tool){.name = given};
+    return ours.linked ? ours : (struct sp_cc_tool){.name = path};
 }
 
-const char *sp_cc_clang(void)
+struct sp_cc_tool sp_cc_clang(void)
 {
-    return tool("SAMEPAGE_CLANG", linked.clang, SP_CC_LINKED_CLANG, SP_CLANG);
+    return choose("SAMEPAGE_CLANG", (struct sp_cc_tool){"clang", linked.clang}, SP_CLANG);
 }
 
-const char *sp_cc_lld(void)
+struct sp_cc_tool sp_cc_lld(void)
 {
-    return tool("SAMEPAGE_LLD", linked.lld, SP_CC_LINKED_LLD, SP_LLD);
+    return choose("SAMEPAGE_LLD", (struct sp_cc_tool){"ld.lld", linked.lld}, SP_LLD);
 }
 
-/* The tool of this name in this program; NULL: it is a path. */
-static sp_cc_linked_tool *linked_tool(const char *name)
+static bool has_headers(const char *resources)
 {
-    if (linked.clang && !strcmp(name, SP_CC_LINKED_CLANG))
-        return linked.clang;
-    return linked.lld && !strcmp(name, SP_CC_LINKED_LLD) ? linked.lld : NULL;
+    char header[PATH_MAX];
+    int length = snprintf(header, sizeof(header), "%s/include/opencl-c-base.h", resources);
+    return length < PATH_MAX && access(header, R_OK) == 0;
 }
 
 const char *sp_cc_clang_resources(void)
 {
-    static char path[PATH_MAX];
+    static char bundled[PATH_MAX];
     char self[PATH_MAX];
     const char *version = strrchr(SP_CLANG_RESOURCES, '/');
     ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[length > 0 ? length : 0] = 0;
     char *slash = strrchr(self, '/');
-    if (!slash || !version)
-        return SP_CLANG_RESOURCES;
-    *slash = 0;
-    bool fits =
-        snprintf(path, sizeof(path), "%s/" BUNDLED_RESOURCES "%s", self, version) < PATH_MAX;
-    return fits && access(path, R_OK) == 0 ? path : SP_CLANG_RESOURCES;
+    if (slash && version) {
+        *slash = 0;
+        int size = snprintf(bundled, sizeof(bundled), "%s/" BUNDLED_RESOURCES "%s", self, version);
+        if (size < PATH_MAX && has_headers(bundled))
+            return bundled;
+    }
+    return has_headers(SP_CLANG_RESOURCES) ? SP_CLANG_RESOURCES : NULL;
 }
 
-static _Noreturn void become_tool(const struct sp_cc_strings *words, pid_t parent, int in, int err,
-                                  const struct itimerval *left)
+/* What the program clang does for itself when it starts. */
+static void raise_stack_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= CLANG_STACK_BYTES)
+        return;
+    limit.rlim_cur = limit.rlim_max < CLANG_STACK_BYTES ? limit.rlim_max : CLANG_STACK_BYTES;
+    setrlimit(RLIMIT_STACK, &limit);
+}
+
+static _Noreturn void become_tool(const struct sp_cc_tool *tool, const struct sp_cc_strings *words,
+                                  pid_t parent, int in, int err, const struct itimerval *left)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -258,11 +273,12 @@ static _Noreturn void become_tool(const struct sp_cc_strings *words, pid_t paren
     signal(SIGPIPE, SIG_DFL);
     if (dup2(in, 0) < 0 || dup2(err, 1) < 0 || dup2(err, 2) < 0)
         _exit(127);
-    sp_cc_linked_tool *function = linked_tool(words->items[0]);
-    if (function) {
-        /* As exec would: among them is the end of our own input. */
-        close_range(3, ~0U, 0);
-        _exit(function((int)words->count, words->items));
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* it would lie in the server's folder, "/" */
+    if (tool->linked) {
+        /* As exec would: among them is the other end of standard input. */
+        sp_close_from(STDERR_FILENO + 1);
+        raise_stack_limit();
+        _exit(tool->linked((int)words->count, words->items));
     }
     execv(words->items[0], words->items);
     _exit(127);
@@ -298,11 +314,11 @@ static void feed_and_listen(int in, int err, const char *input, size_t size,
         close(in);
 }
 
-int sp_cc_run_tool(const struct sp_cc_strings *words, const void *input, size_t input_size,
-                   struct sp_cc_text *said)
+int sp_cc_run_tool(const struct sp_cc_tool *tool, const struct sp_cc_strings *words,
+                   const void *input, size_t input_size, struct sp_cc_text *said)
 {
     int in[2], err[2];
-    if (!linked_tool(words->items[0]) && access(words->items[0], X_OK))
+    if (!tool->linked && access(tool->name, X_OK))
         return -errno;
     if (pipe2(in, O_CLOEXEC))
         return -errno;
@@ -319,7 +335,7 @@ int sp_cc_run_tool(const struct sp_cc_strings *words, const void *input, size_t 
     pid_t child = fork();
     int error = child < 0 ? -errno : 0;
     if (child == 0)
-        become_tool(words, parent, in[0], err[1], &left);
+        become_tool(tool, words, parent, in[0], err[1], &left);
     close(in[0]);
     close(err[1]);
     if (child < 0) {

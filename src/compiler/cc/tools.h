@@ -1,7 +1,10 @@
-/* Running clang and ld.lld, and the fresh folder in which they leave files.
+/* Running Clang and lld, and the fresh folder in which they leave files.
  *
- * A tool gets the limits that this process has, and dies with it. Its standard error is read into
- * the log while its standard input is fed, so that neither side waits for the other. */
+ * A tool is a program, or a function of this one that is called in a process forked for it; either
+ * has standard input, output and error, and no other descriptor. It gets the limits that this
+ * process has, except that Clang has the stack which it counts on and nobody leaves a core file,
+ * and dies with it. Its standard error is read into the log while its standard input is fed, so
+ * that neither side waits for the other. */
 #ifndef SP_COMPILER_CC_TOOLS_H
 #define SP_COMPILER_CC_TOOLS_H
 
@@ -34,27 +37,31 @@ int sp_cc_read_file(const char *path, struct sp_cc_text *bytes);
 int sp_cc_write_file(const char *path, const void *bytes, size_t size);
 
 /* A tool that is part of this program: does what its command line says, from its name on, and
- * returns its exit status. Called in a process of its own. */
+ * returns its exit status. Called once in a process of its own (linked_tools/linked_tools.h). */
 typedef int sp_cc_linked_tool(int count, char **words);
 
-/* Makes clang and lld parts of this program. Once, before any tool is run. */
+struct sp_cc_tool {
+    const char *name;          /* the first word of its command line: a path, unless it is linked */
+    sp_cc_linked_tool *linked; /* NULL: a program */
+};
+
+/* Makes Clang and lld parts of this program. Once, before any tool is run. */
 void sp_cc_use_linked_tools(sp_cc_linked_tool *clang, sp_cc_linked_tool *lld);
 
-/* Runs words->items with `input` at its standard input; what it says goes to `said`. Returns its
- * exit status (0 to 255), 128 + the signal that ended it, or -errno where it could not be started.
- */
-int sp_cc_run_tool(const struct sp_cc_strings *words, const void *input, size_t input_size,
-                   struct sp_cc_text *said);
-
-/* A tool, as the first of the words that run it: the environment's path, else SP_CC_LINKED_CLANG or
- * _LLD where it is part of this program, else the path found when this program was built. */
-const char *sp_cc_clang(void);
-const char *sp_cc_lld(void);
-#define SP_CC_LINKED_CLANG "clang"
-#define SP_CC_LINKED_LLD "ld.lld"
+/* The program that the environment names, else what is part of this program, else the program found
+ * when this one was built. */
+struct sp_cc_tool sp_cc_clang(void);
+struct sp_cc_tool sp_cc_lld(void);
 
 /* The folder with Clang's own headers: that of the bundle which this program is part of, else that
- * of the Clang found when it was built. Valid until the next call. */
+ * of the Clang found when it was built; NULL: OpenCL's are in neither. Valid until the next call.
+ */
 const char *sp_cc_clang_resources(void);
+
+/* Runs `tool` with words->items, the first of which is its name, and `input` at its standard input;
+ * what it says goes to `said`. Returns its exit status (0 to 255), 128 + the signal that ended it,
+ * or -errno where it could not be started. */
+int sp_cc_run_tool(const struct sp_cc_tool *tool, const struct sp_cc_strings *words,
+                   const void *input, size_t input_size, struct sp_cc_text *said);
 
 #endif

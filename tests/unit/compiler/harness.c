@@ -198,7 +198,8 @@ void oracle_init(struct object *object, const struct program *program)
         fail_msg("%s", message);
     sp_cc_strings_add(&words, "-o");
     sp_cc_strings_format(&words, "%s/oracle.so", folder.path);
-    assert_int_equal(sp_cc_run_tool(&words, NULL, 0, &log), 0);
+    assert_int_equal(
+        sp_cc_run_tool(&(struct sp_cc_tool){.name = words.items[0]}, &words, NULL, 0, &log), 0);
     assert_int_equal(sp_cc_read_file(words.items[4], &bytes), 0);
     object->handle = load(bytes.bytes, bytes.size);
     object->codes = NULL;

@@ -48,7 +48,7 @@ static void assemble(const char *ptx)
     sp_cc_strings_add(&words, "-o");
     sp_cc_strings_format(&words, "%s/k.cubin", folder.path);
     assert_int_equal(sp_cc_write_file(words.items[3], ptx, strlen(ptx)), 0);
-    if (sp_cc_run_tool(&words, NULL, 0, &said))
+    if (sp_cc_run_tool(&(struct sp_cc_tool){.name = words.items[0]}, &words, NULL, 0, &said))
         fail_msg("ptxas: %.4000s", said.bytes ? said.bytes : "");
     sp_cc_folder_destroy(&folder);
     sp_cc_strings_finish(&words);

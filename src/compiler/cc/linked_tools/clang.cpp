@@ -3,7 +3,8 @@
  * process; here it runs in this one. One kind of job is known, source to bitcode, since it is all
  * that samepage-cc asks for.
  *
- * Errors and messages are those of the program, so that front.c need not know which of the two ran.
+ * Of the options that clBuildProgram hands on, errors and messages are those of the program, so
+ * that front.c need not know which of the two ran.
  */
 #include "compiler/cc/linked_tools/linked_tools.h"
 
@@ -24,8 +25,8 @@
 
 #include <unistd.h>
 
-/* What the program clang ends with when its back end gives up; front.c takes all but 1 for a fault
- * that is not the source's. */
+/* Neither 0 nor 1, so that front.c takes it for a fault that is not the source's (EX_SOFTWARE of
+ * sysexits.h, as Clang's front end has it). */
 static const int fatal_status = 70;
 
 static void say_fatal_error(void *, const char *reason, bool)
@@ -74,6 +75,7 @@ int sp_cc_linked_clang(int count, char **words)
     clang::DiagnosticsEngine diagnostics(
         new clang::DiagnosticIDs, options,
         new clang::TextDiagnosticPrinter(llvm::errs(), options.get()));
+    clang::ProcessWarningOptions(diagnostics, *options, false);
     clang::driver::Driver driver(words[0], llvm::sys::getDefaultTargetTriple(), diagnostics);
     std::unique_ptr<clang::driver::Compilation> compilation(driver.BuildCompilation(arguments));
     bool is_done = compilation && !diagnostics.hasErrorOccurred();

@@ -9,7 +9,7 @@ extern "C" {
 /* Do what the program clang, or ld.lld, does with this command line, whose first word is its name:
  * they read standard input, and write to standard output and error. Each at most once in a process,
  * with nothing to follow but its end: LLVM's state, its fatal-error handler included, is theirs.
- * The exit status: as the program's; 1 for errors in what was given. */
+ * The exit status: 0, 1 for errors in what was given, and others for what is not its fault. */
 int sp_cc_linked_clang(int count, char **words);
 int sp_cc_linked_lld(int count, char **words);
 
