@@ -318,7 +318,7 @@ bool sp_wg_ends_own_loop(const struct sp_wg_analysis *analysis, uint32_t block)
     const struct sp_wg_graph *graph = &analysis->graph;
     for (uint32_t l = 0; l < graph->num_loops; l++)
         if (sp_bits_has(&graph->loops[l].blocks, block) &&
-            sp_bits_has(&graph->predecessors[graph->loops[l].header], block))
+            sp_wg_leads_to(graph, block, graph->loops[l].header))
             return !sp_bits_has(&analysis->leaders, graph->loops[l].header) &&
                    is_left_singly(graph, &analysis->uniformity, l);
     return false;
@@ -327,8 +327,8 @@ bool sp_wg_ends_own_loop(const struct sp_wg_analysis *analysis, uint32_t block)
 /* What is left of a loop whose common turns were taken out hardly runs. */
 static bool is_rest(const struct sp_wg_graph *graph, uint32_t loop)
 {
-    SP_BITS_EACH(b, &graph->predecessors[graph->loops[loop].header])
-    if (sp_wg_is_rest(LLVMGetBasicBlockTerminator(graph->blocks[b])))
+    SP_WG_EACH_PREDECESSOR(b, graph, graph->loops[loop].header)
+    if (sp_wg_is_rest(LLVMGetBasicBlockTerminator(graph->blocks[*b])))
         return true;
     return false;
 }

@@ -1,5 +1,5 @@
-/* See graph.h. Dominance is the textbook fixpoint over bit sets: kernels have tens of blocks,
- * rarely thousands. */
+/* See graph.h. Kernels have tens of blocks, rarely a hundred thousand: nothing here is kept for
+ * each pair. */
 #include "compiler/cc/workgroup/graph.h"
 
 #include "compiler/cc/text.h"
@@ -58,109 +58,165 @@ static void find_edges(struct sp_wg_graph *graph)
 {
     uint32_t n = graph->num_blocks;
     graph->successors = sp_cc_allocate(n * sizeof(*graph->successors));
-    graph->predecessors = sp_cc_allocate(n * sizeof(struct sp_bits));
-    for (uint32_t i = 0; i < n; i++)
-        graph->predecessors[i] = sp_bits_create(n);
     for (uint32_t i = 0; i < n; i++) {
         unsigned count = count_successors(graph->blocks[i]);
         if (count > 2)
             abort(); /* lower-switch left none */
         for (unsigned s = 0; s < 2; s++) {
             graph->successors[i][s] = SP_WG_NONE;
-            if (s >= count)
-                continue;
-            uint32_t to = sp_wg_block_number(
-                graph, LLVMGetSuccessor(LLVMGetBasicBlockTerminator(graph->blocks[i]), s));
-            graph->successors[i][s] = to;
-            sp_bits_add(&graph->predecessors[to], i);
+            if (s < count)
+                graph->successors[i][s] = sp_wg_block_number(
+                    graph, LLVMGetSuccessor(LLVMGetBasicBlockTerminator(graph->blocks[i]), s));
         }
     }
 }
 
-static void find_dominators(struct sp_wg_graph *graph)
+/* Edges in one direction, from each block and from the exit. */
+struct edges {
+    uint32_t *first; /* where those of each begin in `to`, and the last end */
+    uint32_t *to;
+};
+
+/* The block's successors, each once; the exit where it has none. How many. */
+static unsigned distinct_successors(const struct sp_wg_graph *graph, uint32_t block, uint32_t to[2])
 {
-    uint32_t n = graph->num_blocks;
-    struct sp_bits meet = sp_bits_create(n);
-    graph->dominators = sp_cc_allocate(n * sizeof(struct sp_bits));
+    const uint32_t *all = graph->successors[block];
+    to[0] = all[0] == SP_WG_NONE ? SP_WG_EXIT(graph) : all[0];
+    to[1] = all[1];
+    return all[1] == SP_WG_NONE || all[1] == all[0] ? 1 : 2;
+}
+
+static struct edges find_forward(const struct sp_wg_graph *graph)
+{
+    uint32_t n = graph->num_blocks, count = 0;
+    struct edges edges = {sp_cc_allocate((n + 2) * sizeof(uint32_t)),
+                          sp_cc_allocate(2 * n * sizeof(uint32_t))};
     for (uint32_t i = 0; i < n; i++) {
-        graph->dominators[i] = sp_bits_create(n);
-        if (i)
-            sp_bits_fill(&graph->dominators[i]);
+        uint32_t to[2];
+        unsigned own = distinct_successors(graph, i, to);
+        edges.first[i] = count;
+        for (unsigned s = 0; s < own; s++)
+            edges.to[count++] = to[s];
     }
-    sp_bits_add(&graph->dominators[0], 0);
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t i = 1; i < n; i++) {
-            sp_bits_fill(&meet);
-            SP_BITS_EACH(p, &graph->predecessors[i])
-            sp_bits_intersect(&meet, &graph->dominators[p]);
-            sp_bits_add(&meet, i);
-            changed |= sp_bits_intersect(&graph->dominators[i], &meet);
-        }
-    }
-    sp_bits_finish(&meet);
+    edges.first[n] = edges.first[n + 1] = count;
+    return edges;
 }
 
-/* Blocks from which an end is reached. */
-static struct sp_bits find_ending(const struct sp_wg_graph *graph)
+static struct edges turn_round(const struct edges *edges, uint32_t nodes)
 {
-    struct sp_bits ending = sp_bits_create(graph->num_blocks);
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t i = graph->num_blocks; i-- > 0;) {
-            const uint32_t *to = graph->successors[i];
-            bool ends = to[0] == SP_WG_NONE || sp_bits_has(&ending, to[0]) ||
-                        (to[1] != SP_WG_NONE && sp_bits_has(&ending, to[1]));
-            if (ends && !sp_bits_has(&ending, i)) {
-                sp_bits_add(&ending, i);
-                changed = true;
-            }
-        }
-    }
-    return ending;
+    uint32_t count = edges->first[nodes];
+    struct edges turned = {sp_cc_allocate((nodes + 1) * sizeof(uint32_t)),
+                           sp_cc_allocate((count + 1) * sizeof(uint32_t))};
+    uint32_t *next = sp_cc_allocate((nodes + 1) * sizeof(uint32_t));
+    for (uint32_t e = 0; e < count; e++)
+        turned.first[edges->to[e] + 1]++;
+    for (uint32_t i = 0; i < nodes; i++)
+        next[i + 1] = turned.first[i + 1] += turned.first[i];
+    for (uint32_t i = 0; i < nodes; i++)
+        for (uint32_t e = edges->first[i]; e < edges->first[i + 1]; e++)
+            turned.to[next[edges->to[e]]++] = i;
+    free(next);
+    return turned;
 }
 
-static void find_post_dominators(struct sp_wg_graph *graph)
+static void edges_finish(struct edges *edges)
+{
+    free(edges->first);
+    free(edges->to);
+}
+
+/* Nodes that `root` reaches, those last that lead to others; gives each its place + 1 in `place`.
+ * How many. */
+static uint32_t put_in_postorder(const struct edges *out, uint32_t nodes, uint32_t root,
+                                 uint32_t *postorder, uint32_t *place)
+{
+    uint32_t *stack = sp_cc_allocate(nodes * sizeof(uint32_t));
+    uint32_t *next = sp_cc_allocate(nodes * sizeof(uint32_t)); /* place of an edge + 1; 0: unseen */
+    uint32_t depth = 0, done = 0;
+    stack[depth++] = root;
+    next[root] = out->first[root] + 1;
+    while (depth) {
+        uint32_t node = stack[depth - 1];
+        if (next[node] - 1 == out->first[node + 1]) {
+            postorder[done++] = node;
+            place[node] = done;
+            depth--;
+            continue;
+        }
+        uint32_t to = out->to[next[node]++ - 1];
+        if (!next[to]) {
+            next[to] = out->first[to] + 1;
+            stack[depth++] = to;
+        }
+    }
+    free(stack);
+    free(next);
+    return done;
+}
+
+/* The immediate dominator of each node, SP_WG_NONE where `root` does not reach it: Cooper, Harvey
+ * and Kennedy, "A Simple, Fast Dominance Algorithm". */
+static uint32_t *find_dominators(const struct edges *out, const struct edges *in, uint32_t nodes,
+                                 uint32_t root)
+{
+    uint32_t *dominator = sp_cc_allocate(nodes * sizeof(uint32_t));
+    uint32_t *postorder = sp_cc_allocate(nodes * sizeof(uint32_t));
+    uint32_t *place = sp_cc_allocate(nodes * sizeof(uint32_t));
+    uint32_t reached = put_in_postorder(out, nodes, root, postorder, place);
+    for (uint32_t i = 0; i < nodes; i++)
+        dominator[i] = SP_WG_NONE;
+    dominator[root] = root;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t k = reached - 1; k-- > 0;) {
+            uint32_t node = postorder[k], meet = SP_WG_NONE;
+            for (uint32_t e = in->first[node]; e < in->first[node + 1]; e++) {
+                uint32_t other = in->to[e];
+                if (dominator[other] == SP_WG_NONE)
+                    continue;
+                if (meet == SP_WG_NONE)
+                    meet = other;
+                while (meet != other) {
+                    if (place[meet] < place[other])
+                        meet = dominator[meet];
+                    else
+                        other = dominator[other];
+                }
+            }
+            changed |= dominator[node] != meet;
+            dominator[node] = meet;
+        }
+    }
+    free(postorder);
+    free(place);
+    return dominator;
+}
+
+/* Blocks that run for ever have nothing that comes after: the exit. */
+static void find_dominance(struct sp_wg_graph *graph)
 {
     uint32_t n = graph->num_blocks, exit = SP_WG_EXIT(graph);
-    struct sp_bits *sets = sp_cc_allocate((n + 1) * sizeof(struct sp_bits));
-    struct sp_bits meet = sp_bits_create(n + 1);
-    struct sp_bits ending = find_ending(graph);
-    for (uint32_t i = 0; i <= n; i++) {
-        sets[i] = sp_bits_create(n + 1);
-        if (i < n)
-            sp_bits_fill(&sets[i]);
-    }
-    sp_bits_add(&sets[exit], exit);
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t i = n; i-- > 0;) {
-            const uint32_t *to = graph->successors[i];
-            sp_bits_copy(&meet, &sets[to[0] == SP_WG_NONE ? exit : to[0]]);
-            if (to[1] != SP_WG_NONE)
-                sp_bits_intersect(&meet, &sets[to[1]]);
-            sp_bits_add(&meet, i);
-            changed |= sp_bits_intersect(&sets[i], &meet);
-        }
-    }
-    uint32_t *counts = sp_cc_allocate((n + 1) * sizeof(uint32_t));
-    for (uint32_t i = 0; i <= n; i++)
-        counts[i] = sp_bits_count(&sets[i]);
-    graph->post_dominator = sp_cc_allocate(n * sizeof(uint32_t));
-    for (uint32_t i = 0; i < n; i++) {
-        graph->post_dominator[i] = exit;
-        if (!sp_bits_has(&ending, i))
-            continue; /* runs for ever: nothing comes after */
-        SP_BITS_EACH(p, &sets[i])
-        if (p != i && counts[p] == counts[i] - 1)
-            graph->post_dominator[i] = p;
-    }
-    free(counts);
-    for (uint32_t i = 0; i <= n; i++)
-        sp_bits_finish(&sets[i]);
-    free(sets);
-    sp_bits_finish(&meet);
-    sp_bits_finish(&ending);
+    struct edges forward = find_forward(graph), back = turn_round(&forward, n + 1);
+    graph->dominator = find_dominators(&forward, &back, n + 1, 0);
+    graph->post_dominator = find_dominators(&back, &forward, n + 1, exit);
+    for (uint32_t i = 0; i < n; i++)
+        if (graph->post_dominator[i] == SP_WG_NONE)
+            graph->post_dominator[i] = exit;
+    graph->first_predecessor = back.first;
+    graph->predecessors = back.to;
+    edges_finish(&forward);
+}
+
+bool sp_wg_dominates(const struct sp_wg_graph *graph, uint32_t by, uint32_t block)
+{
+    while (block > by)
+        block = graph->dominator[block];
+    return block == by;
+}
+
+bool sp_wg_leads_to(const struct sp_wg_graph *graph, uint32_t from, uint32_t to)
+{
+    return graph->successors[from][0] == to || graph->successors[from][1] == to;
 }
 
 static struct sp_wg_loop *loop_with_header(struct sp_wg_graph *graph, uint32_t header)
@@ -184,10 +240,10 @@ static void add_loop_body(struct sp_wg_graph *graph, struct sp_wg_loop *loop, ui
     stack[depth++] = latch;
     while (depth) {
         uint32_t block = stack[--depth];
-        SP_BITS_EACH(p, &graph->predecessors[block])
-        if (!sp_bits_has(&loop->blocks, p)) {
-            sp_bits_add(&loop->blocks, p);
-            stack[depth++] = p;
+        SP_WG_EACH_PREDECESSOR(p, graph, block)
+        if (!sp_bits_has(&loop->blocks, *p)) {
+            sp_bits_add(&loop->blocks, *p);
+            stack[depth++] = *p;
         }
     }
     free(stack);
@@ -212,7 +268,7 @@ static void find_loops(struct sp_wg_graph *graph)
     for (uint32_t i = 0; i < n; i++)
         for (unsigned s = 0; s < 2; s++) {
             uint32_t to = graph->successors[i][s];
-            if (to != SP_WG_NONE && sp_bits_has(&graph->dominators[i], to))
+            if (to != SP_WG_NONE && sp_wg_dominates(graph, to, i))
                 add_loop_body(graph, loop_with_header(graph, to), i);
         }
     uint32_t *counts = sp_cc_allocate((graph->num_loops + 1) * sizeof(uint32_t));
@@ -229,8 +285,8 @@ static void find_loops(struct sp_wg_graph *graph)
 /* True where all predecessors but those over back edges have their place. */
 static bool is_ready(const struct sp_wg_graph *graph, const struct sp_bits *placed, uint32_t block)
 {
-    SP_BITS_EACH(p, &graph->predecessors[block])
-    if (!sp_bits_has(placed, p) && !sp_bits_has(&graph->dominators[p], block))
+    SP_WG_EACH_PREDECESSOR(p, graph, block)
+    if (!sp_bits_has(placed, *p) && !sp_wg_dominates(graph, block, *p))
         return false;
     return true;
 }
@@ -308,25 +364,21 @@ void sp_wg_graph_init(struct sp_wg_graph *graph, LLVMValueRef function)
     *graph = (struct sp_wg_graph){.function = function};
     number_blocks(graph);
     find_edges(graph);
-    find_dominators(graph);
-    find_post_dominators(graph);
+    find_dominance(graph);
     find_loops(graph);
     find_order(graph);
 }
 
 void sp_wg_graph_finish(struct sp_wg_graph *graph)
 {
-    for (uint32_t i = 0; i < graph->num_blocks; i++) {
-        sp_bits_finish(&graph->predecessors[i]);
-        sp_bits_finish(&graph->dominators[i]);
-    }
     for (uint32_t i = 0; i < graph->num_loops; i++)
         sp_bits_finish(&graph->loops[i].blocks);
     free(graph->blocks);
     sp_map_finish(&graph->numbers);
     free(graph->successors);
     free(graph->predecessors);
-    free(graph->dominators);
+    free(graph->first_predecessor);
+    free(graph->dominator);
     free(graph->post_dominator);
     free(graph->loops);
     free(graph->loop_of);

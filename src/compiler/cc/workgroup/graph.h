@@ -22,11 +22,12 @@ struct sp_wg_graph {
     LLVMValueRef function;
     uint32_t num_blocks;
     LLVMBasicBlockRef *blocks;
-    struct sp_map numbers;     /* block to its number + 1 */
-    uint32_t (*successors)[2]; /* SP_WG_NONE where there is none */
-    struct sp_bits *predecessors;
-    struct sp_bits *dominators; /* of each block, itself among them */
-    uint32_t *post_dominator;   /* the immediate one of each block; SP_WG_EXIT for none nearer */
+    struct sp_map numbers;       /* block to its number + 1 */
+    uint32_t (*successors)[2];   /* SP_WG_NONE where there is none */
+    uint32_t *predecessors;      /* of block 0, in order, then of block 1, and last SP_WG_EXIT's */
+    uint32_t *first_predecessor; /* where those of each block begin, and the last end */
+    uint32_t *dominator;         /* the immediate one of each block, a smaller number; 0 for 0 */
+    uint32_t *post_dominator;    /* the immediate one of each block; SP_WG_EXIT for none nearer */
     struct sp_wg_loop *loops;
     uint32_t num_loops;
     uint32_t *loop_of; /* the innermost loop around each block, or SP_WG_NONE */
@@ -37,6 +38,17 @@ struct sp_wg_graph {
 
 void sp_wg_graph_init(struct sp_wg_graph *graph, LLVMValueRef function);
 void sp_wg_graph_finish(struct sp_wg_graph *graph);
+
+/* `at` points to each predecessor of `block`. */
+#define SP_WG_EACH_PREDECESSOR(at, graph, block)                                                   \
+    for (const uint32_t *at = (graph)->predecessors + (graph)->first_predecessor[block];           \
+         at < (graph)->predecessors + (graph)->first_predecessor[(block) + 1]; at++)
+
+/* Whether every way from the entry to `block` passes `by`, which may be the block itself. */
+bool sp_wg_dominates(const struct sp_wg_graph *graph, uint32_t by, uint32_t block);
+
+/* Whether there is an edge. */
+bool sp_wg_leads_to(const struct sp_wg_graph *graph, uint32_t from, uint32_t to);
 
 uint32_t sp_wg_block_number(const struct sp_wg_graph *graph, LLVMBasicBlockRef block);
 

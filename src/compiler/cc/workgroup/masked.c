@@ -71,7 +71,7 @@ bool sp_wg_ends_dividing_loop(const struct sp_wg_plan *plan, uint32_t block)
         const struct sp_wg_loop *loop = &graph->loops[l];
         if (!sp_bits_has(&loop->blocks, block) ||
             sp_bits_has(&plan->analysis.leaders, loop->header) ||
-            !sp_bits_has(&graph->predecessors[loop->header], block))
+            !sp_wg_leads_to(graph, block, loop->header))
             continue;
         SP_BITS_EACH(b, &loop->blocks)
         if (block_may_trap(graph->blocks[b]))

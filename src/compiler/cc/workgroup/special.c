@@ -241,11 +241,11 @@ static bool evaluate(struct walk *walk, LLVMValueRef value, uint64_t *result)
 static uint32_t latch_of(const struct sp_wg_graph *graph, const struct sp_wg_loop *loop)
 {
     uint32_t latch = SP_WG_NONE;
-    SP_BITS_EACH(b, &graph->predecessors[loop->header])
-    if (sp_bits_has(&loop->blocks, b)) {
+    SP_WG_EACH_PREDECESSOR(b, graph, loop->header)
+    if (sp_bits_has(&loop->blocks, *b)) {
         if (latch != SP_WG_NONE)
             return SP_WG_NONE;
-        latch = b;
+        latch = *b;
     }
     return latch;
 }
@@ -316,7 +316,7 @@ unsigned sp_wg_loop_turns(const struct sp_wg_graph *graph, uint32_t loop, unsign
         const uint32_t *to = graph->successors[b];
         if (to[0] == SP_WG_NONE || to[1] == SP_WG_NONE ||
             sp_bits_has(&around->blocks, to[0]) == sp_bits_has(&around->blocks, to[1]) ||
-            !sp_bits_has(&graph->dominators[latch], b))
+            !sp_wg_dominates(graph, b, latch))
             continue;
         struct walk walk = {.graph = graph, .blocks = &around->blocks};
         turns = turns_to_exit(&walk, around->header, b, limit);
@@ -373,7 +373,7 @@ static LLVMValueRef same_operation(const struct sp_wg_graph *graph, uint32_t blo
         !LLVMIsAInstruction(LLVMGetOperand(first, 0)))
         return NULL;
     LLVMBasicBlockRef from = LLVMGetInstructionParent(LLVMGetOperand(first, 0));
-    if (!sp_bits_has(&graph->dominators[block], sp_wg_block_number(graph, from)))
+    if (!sp_wg_dominates(graph, sp_wg_block_number(graph, from), block))
         return NULL;
     for (unsigned i = 1; i < LLVMCountIncoming(phi); i++) {
         LLVMValueRef other = LLVMGetIncomingValue(phi, i);

@@ -116,12 +116,12 @@ static bool has_shape(struct site *site)
     const struct sp_bits *blocks = &site->loop->blocks;
     site->header = site->loop->header;
     site->before = site->latch = SP_WG_NONE;
-    SP_BITS_EACH(b, &graph->predecessors[site->header])
+    SP_WG_EACH_PREDECESSOR(b, graph, site->header)
     {
-        uint32_t *found = sp_bits_has(blocks, b) ? &site->latch : &site->before;
+        uint32_t *found = sp_bits_has(blocks, *b) ? &site->latch : &site->before;
         if (*found != SP_WG_NONE)
             return false;
-        *found = b;
+        *found = *b;
     }
     if (site->before == SP_WG_NONE || site->latch == site->header)
         return false;

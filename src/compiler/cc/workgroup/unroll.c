@@ -233,7 +233,7 @@ static bool mark(const struct sp_wg_graph *graph, const struct sp_wg_loop *loop,
     unsigned kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9);
     bool marked = false;
     for (uint32_t b = 0; b < graph->num_blocks; b++) {
-        if (!sp_bits_has(&loop->blocks, b) || !sp_bits_has(&graph->predecessors[loop->header], b))
+        if (!sp_bits_has(&loop->blocks, b) || !sp_wg_leads_to(graph, b, loop->header))
             continue;
         LLVMValueRef latch = LLVMGetBasicBlockTerminator(graph->blocks[b]);
         if (LLVMGetMetadata(latch, kind))
