@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "kept_works.h"
 #include "runtime/command.h"
 #include "runtime/context.h"
 #include "svm/coherence.h"
@@ -11,24 +12,7 @@
 #include "unit.h"
 #include "util/alloc.h"
 
-enum { MAX_WORKS = 64, BYTES = 4096 };
-
-static struct sp_work *works[MAX_WORKS]; /* NULL: ended */
-static unsigned num_works;
-
-static void fake_submit(struct sp_device *device, struct sp_work *work)
-{
-    (void)device;
-    assert_true(num_works < MAX_WORKS);
-    works[num_works++] = work;
-}
-
-static void fake_wait(struct sp_device *device, struct sp_gate *gate, const void *stream)
-{
-    (void)device;
-    (void)stream;
-    sp_gate_wait(gate);
-}
+enum { BYTES = 4096 };
 
 /* Called once, instead of a thread of the device, while the directory is asked for a copy. */
 static void (*on_distance)(void);

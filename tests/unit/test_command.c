@@ -4,29 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "kept_works.h"
 #include "runtime/command.h"
 #include "runtime/context.h"
 #include "svm/heap.h"
 #include "unit.h"
-
-enum { MAX_SUBMITTED = 64 };
-
-static struct sp_work *submitted[MAX_SUBMITTED];
-static unsigned num_submitted;
-
-static void fake_submit(struct sp_device *device, struct sp_work *work)
-{
-    (void)device;
-    assert_true(num_submitted < MAX_SUBMITTED);
-    submitted[num_submitted++] = work;
-}
-
-static void fake_wait(struct sp_device *device, struct sp_gate *gate, const void *stream)
-{
-    (void)device;
-    (void)stream;
-    sp_gate_wait(gate);
-}
 
 static const struct sp_device_ops fake_ops = {.submit = fake_submit, .wait = fake_wait};
 static struct sp_device fake = {.ops = &fake_ops, .root = &fake};
@@ -46,7 +28,7 @@ static int set_up_context(void **state)
 static cl_command_queue new_queue(cl_command_queue_properties properties)
 {
     cl_command_queue queue = NULL;
-    num_submitted = 0;
+    num_works = 0;
     assert_int_equal(sp_queue_create(context, &device, properties, NULL, &queue), CL_SUCCESS);
     return queue;
 }
@@ -81,8 +63,8 @@ static void finish_work(cl_event event, int error)
 
 static bool is_submitted(cl_event event)
 {
-    for (unsigned i = 0; i < num_submitted; i++)
-        if (submitted[i] == &((struct sp_command *)event)->work)
+    for (unsigned i = 0; i < num_works; i++)
+        if (works[i] == &((struct sp_command *)event)->work)
             return true;
     return false;
 }
@@ -138,7 +120,7 @@ static void a_wait_list_passes_errors_on(void **state)
     assert_int_equal(sp_event_status(e[0]), CL_OUT_OF_HOST_MEMORY);
     assert_int_equal(sp_event_status(e[1]), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
     assert_int_equal(sp_event_status(e[2]), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-    assert_int_equal(num_submitted, 1);
+    assert_int_equal(num_works, 1);
     release_all(e, 3);
     sp_object_release(&queue->object);
 }
@@ -150,7 +132,7 @@ static void out_of_order_commands_start_at_once(void **state)
     cl_event e[3];
     for (int i = 0; i < 3; i++)
         e[i] = enqueue(queue, 0, NULL);
-    assert_int_equal(num_submitted, 3);
+    assert_int_equal(num_works, 3);
     for (int i = 2; i >= 0; i--)
         finish_work(e[i], 0);
     release_all(e, 3);

@@ -5,21 +5,12 @@
 #include <sched.h>
 
 #include "compiler/globals.h"
+#include "kept_works.h"
 #include "svm/coherence.h"
 #include "svm/heap.h"
 #include "unit.h"
 
-enum { BYTES = 100, MAX_WORKS = 16 };
-
-static struct sp_work *works[MAX_WORKS]; /* NULL: ended */
-static unsigned num_works;
-
-static void fake_submit(struct sp_device *device, struct sp_work *work)
-{
-    (void)device;
-    assert_true(num_works < MAX_WORKS);
-    works[num_works++] = work;
-}
+enum { BYTES = 100 };
 
 static const struct sp_device_ops fake_ops = {.submit = fake_submit};
 static struct sp_device fake = {
