@@ -199,6 +199,7 @@ enum sp_cc_status sp_cc_compile(const struct sp_cc_source *source, struct sp_cc_
     struct sp_cc_folder files = {0}, headers = {0};
     struct sp_cc_text output = {0}, rule_path = {0}, rule = {0}, said = {0};
     struct sp_cc_strings words = {0};
+    char *resources = NULL;
     enum sp_cc_status status = SP_CC_INTERNAL;
     if (sp_cc_folder_create(&files) || sp_cc_folder_create(&headers)) {
         sp_cc_text_format(log, "error: no temporary folder can be made\n");
@@ -217,7 +218,8 @@ enum sp_cc_status sp_cc_compile(const struct sp_cc_source *source, struct sp_cc_
     sp_cc_text_format(&output, "%s/out.bc", files.path);
     sp_cc_text_format(&rule_path, "%s/out.d", files.path);
     struct sp_cc_tool clang = sp_cc_clang();
-    const char *resources = clang.linked ? sp_cc_clang_resources() : NULL;
+    if (clang.linked)
+        resources = sp_cc_clang_resources();
     if (clang.linked && !resources) {
         sp_cc_text_format(log,
                           "error: Clang's headers for OpenCL are not in %s, nor in a bundle beside "
@@ -244,6 +246,7 @@ enum sp_cc_status sp_cc_compile(const struct sp_cc_source *source, struct sp_cc_
         read_dependencies(rule.bytes, headers.path, dependencies);
     status = SP_CC_OK;
 end:
+    free(resources);
     sp_cc_folder_destroy(&files);
     sp_cc_folder_destroy(&headers);
     sp_cc_text_finish(&output);

@@ -4,12 +4,10 @@
 #include "compiler/cc/text.h"
 #include "compiler/cc/tools.h"
 
-#include <limits.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define BUILTINS_NAME "cpu.bc" /* beside samepage-cc (docs/compiler-contract.md) */
 
@@ -151,15 +149,5 @@ char *sp_cc_target_builtins_path(void)
 char *sp_cc_target_library_path(const char *variable, const char *name)
 {
     const char *given = getenv(variable);
-    struct sp_cc_text path = {0};
-    char self[PATH_MAX];
-    if (given && *given)
-        return sp_cc_copy(given);
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[length > 0 ? length : 0] = 0;
-    char *slash = strrchr(self, '/');
-    if (slash)
-        *slash = 0;
-    sp_cc_text_format(&path, "%s/%s", self, name);
-    return path.bytes;
+    return given && *given ? sp_cc_copy(given) : sp_cc_path_beside(name);
 }

@@ -228,28 +228,38 @@ struct sp_cc_tool sp_cc_lld(void)
     return choose("SAMEPAGE_LLD", (struct sp_cc_tool){"ld.lld", linked.lld}, SP_LLD);
 }
 
-static bool has_headers(const char *resources)
+char *sp_cc_path_beside(const char *name)
 {
-    char header[PATH_MAX];
-    int length = snprintf(header, sizeof(header), "%s/include/opencl-c-base.h", resources);
-    return length < PATH_MAX && access(header, R_OK) == 0;
-}
-
-const char *sp_cc_clang_resources(void)
-{
-    static char bundled[PATH_MAX];
+    struct sp_cc_text path = {0};
     char self[PATH_MAX];
-    const char *version = strrchr(SP_CLANG_RESOURCES, '/');
     ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[length > 0 ? length : 0] = 0;
     char *slash = strrchr(self, '/');
-    if (slash && version) {
+    if (slash)
         *slash = 0;
-        int size = snprintf(bundled, sizeof(bundled), "%s/" BUNDLED_RESOURCES "%s", self, version);
-        if (size < PATH_MAX && has_headers(bundled))
-            return bundled;
-    }
-    return has_headers(SP_CLANG_RESOURCES) ? SP_CLANG_RESOURCES : NULL;
+    sp_cc_text_format(&path, "%s/%s", self, name);
+    return path.bytes;
+}
+
+static bool has_headers(const char *resources)
+{
+    struct sp_cc_text header = {0};
+    sp_cc_text_format(&header, "%s/include/opencl-c-base.h", resources);
+    bool has = access(header.bytes, R_OK) == 0;
+    sp_cc_text_finish(&header);
+    return has;
+}
+
+char *sp_cc_clang_resources(void)
+{
+    struct sp_cc_text name = {0};
+    sp_cc_text_format(&name, BUNDLED_RESOURCES "%s", strrchr(SP_CLANG_RESOURCES, '/'));
+    char *bundled = sp_cc_path_beside(name.bytes);
+    sp_cc_text_finish(&name);
+    if (has_headers(bundled))
+        return bundled;
+    free(bundled);
+    return has_headers(SP_CLANG_RESOURCES) ? sp_cc_copy(SP_CLANG_RESOURCES) : NULL;
 }
 
 /* What the program clang does for itself when it starts. */

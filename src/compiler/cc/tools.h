@@ -53,10 +53,12 @@ void sp_cc_use_linked_tools(sp_cc_linked_tool *clang, sp_cc_linked_tool *lld);
 struct sp_cc_tool sp_cc_clang(void);
 struct sp_cc_tool sp_cc_lld(void);
 
+/* The path of `name` in the folder of this program; owned by the caller. */
+char *sp_cc_path_beside(const char *name);
+
 /* The folder with Clang's own headers: that of the bundle which this program is part of, else that
- * of the Clang found when it was built; NULL: OpenCL's are in neither. Valid until the next call.
- */
-const char *sp_cc_clang_resources(void);
+ * of the Clang found when it was built; owned by the caller. NULL: OpenCL's are in neither. */
+char *sp_cc_clang_resources(void);
 
 /* Runs `tool` with words->items, the first of which is its name, and `input` at its standard input;
  * what it says goes to `said`. Returns its exit status (0 to 255), 128 + the signal that ended it,
