@@ -67,9 +67,10 @@ static void take_turn(struct sp_globals *globals)
     pthread_mutex_unlock(&globals->turn_lock);
 }
 
-/* -ECANCELED: something in front of the work failed, so who waits for the values tries itself. The
- * caller keeps the executable. */
-static void end_turn(struct sp_globals *globals, int error)
+/* Where that was not well and the work was not strict, who waits for the values tries itself: a
+ * command's error comes from a try that was made for it and relied on nothing. The caller keeps the
+ * executable. */
+static void end_turn(struct sp_globals *globals, int error, bool was_strict)
 {
     pthread_mutex_lock(&globals->turn_lock);
     struct sp_values_wait *wait = globals->waiting, *next;
@@ -79,7 +80,7 @@ static void end_turn(struct sp_globals *globals, int error)
     pthread_mutex_unlock(&globals->turn_lock);
     for (; wait; wait = next) {
         next = wait->next;
-        if (error == -ECANCELED)
+        if (error && !was_strict)
             globals->values.give(&globals->values, wait);
         else
             wait->given(wait, error);
@@ -109,7 +110,7 @@ static void init_finished(struct sp_work *work, int error)
         error = -ENOSPC; /* it was the device's */
     else if (error == -ECANCELED && is_strict)
         error = -EIO; /* a device that does so is not asked for ever */
-    end_turn(init->globals, error);
+    end_turn(init->globals, error, is_strict);
     unreference(init);
 }
 
@@ -140,7 +141,7 @@ static void ranges_ready(struct sp_coherence *coherence)
     init->error = error;
     if (error) {
         sp_coherence_end(coherence, false);
-        end_turn(globals, error);
+        end_turn(globals, error, coherence->is_strict);
         unreference(init); /* there is no work */
     } else {
         init->work.failures_seen = sp_coherence_failures_seen(coherence);
@@ -199,13 +200,13 @@ static int make_on_device(struct sp_globals *globals, unsigned char *address)
 {
     take_turn(globals);
     if (are_current(globals)) { /* a command on its second try was faster */
-        end_turn(globals, 0);
+        end_turn(globals, 0, false);
         return 0;
     }
     clear(globals, address);
     struct init *init = begin_on_device(globals, address, false);
     if (!init) {
-        end_turn(globals, -ENOMEM);
+        end_turn(globals, -ENOMEM, false);
         return -ENOMEM;
     }
     sp_gate_wait(&init->begun);
@@ -281,7 +282,7 @@ static void give(struct sp_values *values, struct sp_values_wait *wait)
     if (init)
         unreference(init);
     else
-        end_turn(globals, -ENOMEM);
+        end_turn(globals, -ENOMEM, true);
     sp_executable_unreference(executable);
 }
 
