@@ -423,8 +423,10 @@ static void fail_command(struct sp_ending *ending, struct sp_command *command, c
 static void start_work(struct sp_ending *ending, struct sp_command *command)
 {
     int error = atomic_load_explicit(&command->coherence.error, memory_order_relaxed);
-    if (error == -ECANCELED && !command->is_again) {
-        sp_retry_unsubmitted(ending, command, error);
+    /* The second try makes room where there was none, and says so itself where there is no hope. */
+    bool is_worth_again = error == -ECANCELED || error == -ENOSPC;
+    if (is_worth_again && !command->is_again) {
+        sp_retry_unsubmitted(ending, command, -ECANCELED);
         return;
     }
     if (error) {

@@ -52,6 +52,7 @@ static struct {
     pthread_mutex_t lock;
     struct agent agents[SP_MAX_AGENTS];
     struct sp_room_line line;
+    uint64_t num_asked; /* bindings that were ever asked for */
 } bindings = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void sp_bindings_lock(void)
@@ -132,6 +133,18 @@ static void trace_binding(const struct sp_binding *binding, int error)
                   binding->part, (void *)binding->start, (unsigned long long)binding->bytes);
 }
 
+/* What it means for a command that it waited for a binding which failed. Who does so because it is
+ * strict has learned of another failure, often of this very one before it was told: only what was
+ * asked for since then was tried for this command. A death is everybody's error. */
+static void note_failure(struct sp_coherence *coherence, const struct sp_binding *binding,
+                         int error)
+{
+    if (error == -EIO || binding->asked > coherence->asked_before)
+        sp_coherence_note_error(coherence, error);
+    else /* relaxed: it is read by who settles last */
+        atomic_store_explicit(&coherence->binds_again, true, memory_order_relaxed);
+}
+
 /* It is bound, or cannot be. Those that wait go on, and the peers of a part are bound now. */
 static void is_bound(struct sp_binding *binding, int error)
 {
@@ -146,6 +159,7 @@ static void is_bound(struct sp_binding *binding, int error)
     for (struct sp_binding *seer = binding->seers, *next; seer; seer = next) {
         next = seer->next_seer;
         if (error || !seer->span) {
+            seer->asked = binding->asked; /* this failure is its own, and no newer */
             seer->next_seer = failed;
             failed = seer;
         } else {
@@ -166,7 +180,7 @@ static void is_bound(struct sp_binding *binding, int error)
     while (waiter) {
         struct sp_waiter *next = waiter->next;
         if (error)
-            sp_coherence_note_error(waiter->coherence, error);
+            note_failure(waiter->coherence, binding, error);
         sp_coherence_settle(waiter->coherence);
         free(waiter);
         waiter = next;
@@ -399,6 +413,7 @@ static int create_binding(struct sp_span *span, uint32_t part, uint32_t number,
     binding->part = part;
     binding->agent = number;
     binding->backing = backing;
+    binding->asked = ++bindings.num_asked;
     binding->asked_ns = sp_trace_is_on ? sp_time_ns() : 0;
     binding->start = span->start;
     binding->bytes = span->granules * SP_GRANULE_BYTES;
@@ -463,23 +478,34 @@ static int bind_peer(struct sp_binding *home, uint32_t number, struct sp_binding
     return 0;
 }
 
-/* As bind_span, making room first. Errors of evict_one, too. */
+/* Makes room for a private backing. Errors of evict_one; -EBUSY also where peers are about to let
+ * go of as much. */
+static int make_room(struct agent *agent, uint64_t bytes)
+{
+    while (!has_room(agent, bytes)) {
+        uint64_t leaving = bytes < agent->leaving_bytes ? bytes : agent->leaving_bytes;
+        if (has_room(agent, bytes - leaving))
+            return -EBUSY;
+        int error = evict_one(agent);
+        /* Where nobody is going to leave room it is asked all the same, and says so itself. */
+        bool is_hopeless = error == -ENOSPC && !agent->pinning;
+        if (is_hopeless && may_have_room(agent, bytes))
+            return 0;
+        if (is_hopeless && may_have_room(agent, bytes - leaving))
+            return -EBUSY;
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+/* As bind_span, making room first. Errors of make_room, too. */
 static int bind_with_room(struct sp_span *span, uint32_t part, uint32_t number,
                           struct sp_binding **bound)
 {
-    struct agent *agent = &bindings.agents[number];
     bool is_home = sp_span_is_home(span);
     uint64_t granules = part == SP_ALL_PARTS ? span->granules : span->pool->parts[part].granules;
-    uint64_t bytes = granules * SP_GRANULE_BYTES;
-    int error = 0;
-    while (!error && !is_home && !has_room(agent, bytes))
-        error =
-            has_room(agent, bytes - (bytes < agent->leaving_bytes ? bytes : agent->leaving_bytes))
-                ? -EBUSY
-                : evict_one(agent);
-    /* Where nobody is going to leave room it is asked all the same, and says so itself. */
-    if (error == -ENOSPC && !agent->pinning && may_have_room(agent, bytes))
-        error = 0;
+    int error = is_home ? 0 : make_room(&bindings.agents[number], granules * SP_GRANULE_BYTES);
     return error ? error : bind_span(span, part, number, is_home, bound);
 }
 
@@ -634,10 +660,9 @@ static bool has_hope(const struct sp_coherence *coherence, int error)
     return false;
 }
 
-bool sp_bindings_pin(struct sp_coherence *coherence, struct sp_arena *arena)
+/* As sp_bindings_pin, with the lock held. */
+static bool pin_or_wait(struct sp_coherence *coherence)
 {
-    coherence->arena = arena;
-    sp_bindings_lock();
     /* Who waits already goes first. */
     int error = coherence->count && sp_room_line_has(&bindings.line, coherence->agents)
                     ? -EBUSY
@@ -645,10 +670,19 @@ bool sp_bindings_pin(struct sp_coherence *coherence, struct sp_arena *arena)
     bool must_wait = has_hope(coherence, error);
     if (must_wait)
         sp_room_line_add(&bindings.line, coherence);
-    sp_bindings_unlock();
-    if (error && !must_wait)
+    else if (error)
         sp_coherence_note_error(coherence, error);
     return !must_wait;
+}
+
+bool sp_bindings_pin(struct sp_coherence *coherence, struct sp_arena *arena)
+{
+    coherence->arena = arena;
+    sp_bindings_lock();
+    coherence->asked_before = bindings.num_asked;
+    bool is_done = pin_or_wait(coherence);
+    sp_bindings_unlock();
+    return is_done;
 }
 
 /* Whether it has room now, or never will. */
@@ -684,17 +718,34 @@ static void count_use(const struct sp_coherence *coherence, const struct sp_rang
         sp_path_count(range->region, coherence->agent, range->has_moved);
 }
 
-void sp_bindings_unpin(struct sp_coherence *coherence)
+/* With the lock held. */
+static void drop_pins(struct sp_coherence *coherence)
 {
     bool has_pins = false;
     for (unsigned i = 0; i < coherence->count; i++)
         has_pins |= coherence->ranges[i].binding != NULL;
-    sp_bindings_lock();
-    for (unsigned i = 0; i < coherence->count; i++)
-        count_use(coherence, &coherence->ranges[i]);
     unpin_ranges(coherence);
     if (has_pins)
         count_pinning(coherence->agents, -1);
+}
+
+bool sp_bindings_pin_again(struct sp_coherence *coherence)
+{
+    sp_bindings_lock();
+    drop_pins(coherence);
+    struct sp_coherence *ready = take_ready();
+    bool is_done = pin_or_wait(coherence);
+    sp_bindings_unlock();
+    go_on_with(ready);
+    return is_done;
+}
+
+void sp_bindings_unpin(struct sp_coherence *coherence)
+{
+    sp_bindings_lock();
+    for (unsigned i = 0; i < coherence->count; i++)
+        count_use(coherence, &coherence->ranges[i]);
+    drop_pins(coherence);
     struct sp_coherence *ready = take_ready();
     sp_bindings_unlock();
     go_on_with(ready);

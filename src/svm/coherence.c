@@ -323,6 +323,13 @@ static int acquire_locked(struct sp_coherence *coherence, struct sp_range_use *r
 static void go_on(struct sp_coherence *coherence)
 {
     atomic_store_explicit(&coherence->waiting_for, 1, memory_order_relaxed);
+    if (atomic_exchange_explicit(&coherence->binds_again, false, memory_order_relaxed) &&
+        !atomic_load_explicit(&coherence->error, memory_order_relaxed)) {
+        if (sp_bindings_pin_again(coherence))
+            sp_coherence_settle(
+                coherence); /* comes back here, once for each such failure at most */
+        return;
+    }
     while (coherence->next < coherence->count &&
            !atomic_load_explicit(&coherence->error, memory_order_relaxed)) {
         struct sp_range_use *range = &coherence->ranges[coherence->next];

@@ -212,7 +212,8 @@ struct sp_binding {
     uint32_t part; /* of the pool, or SP_ALL_PARTS */
     uint32_t agent;
     enum sp_backing backing;
-    unsigned pins; /* commands that need it; not evicted meanwhile */
+    uint64_t asked; /* counts all bindings, as they were asked for */
+    unsigned pins;  /* commands that need it; not evicted meanwhile */
     /* One while it is linked, one for each work under way, and one for each peer */
     atomic_uint references;
     struct sp_work bind, unbind;
@@ -245,6 +246,10 @@ void sp_bindings_add_agent(struct sp_device *device,
  * is done, or coherence->error says why not. False: there is no room until other commands have
  * ended; then sp_coherence_pinned is called. */
 bool sp_bindings_pin(struct sp_coherence *coherence, struct sp_arena *arena);
+
+/* The same for a command that has waited for bindings which failed and were not asked for on its
+ * account (sp_coherence.binds_again): lets go of what it has pinned first. */
+bool sp_bindings_pin_again(struct sp_coherence *coherence);
 
 /* The pins of a command that has ended; what waited for the room that it took goes on. */
 void sp_bindings_unpin(struct sp_coherence *coherence);

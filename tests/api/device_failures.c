@@ -10,7 +10,7 @@
 
 #include "check_devices.h"
 
-enum { LARGE = 3 << 20, COUNT = 2048, BYTES = COUNT * 4 };
+enum { LARGE = 3 << 20, POOLED = 80 << 20, COUNT = 2048, BYTES = COUNT * 4 };
 
 static const char source[] =
     "kernel void step(global uint *p, uint value) {\n"
@@ -124,6 +124,33 @@ static void is_made_good(void)
     CHECK(is_all(p, 3007));
     clSVMFree(context, p);
     tear_down(1);
+}
+
+/* The same of a command that does nothing but move the region. */
+static void a_migration_is_made_good(void)
+{
+    set_up(1);
+    cl_event event = NULL;
+    cl_uint *p = new_region(LARGE, 1000);
+    CHECK_CL(clEnqueueSVMMigrateMem(queues[0], 1, (const void *[]){p}, NULL, 0, 0, NULL, &event),
+             CL_SUCCESS);
+    CHECK_CL(end_of(event), CL_COMPLETE);
+    CHECK_CL(end_of(enqueue_step(queues[0], p, 7, 0, NULL)), CL_COMPLETE);
+    CHECK(is_all(p, 3007));
+    clSVMFree(context, p);
+    tear_down(1);
+}
+
+/* One of a region that lies on both devices, on the one or the other. */
+static void a_pool_is_made_good(void)
+{
+    set_up(MAX_DEVICES);
+    cl_uint *p = new_region(POOLED, 1000);
+    for (int i = 0; i < MAX_DEVICES; i++)
+        CHECK_CL(end_of(enqueue_step(queues[i], p, 7, 0, NULL)), CL_COMPLETE);
+    CHECK(is_all(p, 3007 * 3 + 7));
+    clSVMFree(context, p);
+    tear_down(MAX_DEVICES);
 }
 
 /* The first two fail, so that the command does not run. */
@@ -244,7 +271,7 @@ static void home_is_reached_unnamed(void)
     tear_down(1);
 }
 
-/* A transfer to the host fails: so does the map, and nothing else. */
+/* A transfer to the host fails twice: so does the map, and nothing else. */
 static void a_map_fails(void)
 {
     set_up(1);
@@ -543,13 +570,17 @@ static const struct scenario {
 } scenarios[] = {
     {"arrival", "virtual,mem=64M", "arrival:1", is_made_good},
     {"bind", "virtual,mem=64M", "bind:1", is_made_good},
+    {"departure", "virtual,mem=64M", "departure:1", is_made_good},
+    {"migration", "virtual,mem=64M", "arrival:1", a_migration_is_made_good},
+    {"migrated", "virtual,mem=64M", "bind:1", a_migration_is_made_good},
+    {"pool", "virtual:2,mem=64M", NULL, a_pool_is_made_good},
     {"arrivals", "virtual,mem=64M", "arrival:1:2", is_an_error},
     {"binds", "virtual,mem=64M", "bind:1:2", is_an_error},
     {"others", "virtual,mem=64M", "beyond:6", others_come_out_right},
     {"home", "virtual,mem=64M", "bind:1:4", home_is_needed},
     {"beyond", "virtual,mem=64M", "beyond:6", others_have_its_memory},
     {"reach", "virtual,mem=64M", "bind:2:2", home_is_reached_unnamed},
-    {"map", "virtual,mem=64M", "departure:1", a_map_fails},
+    {"map", "virtual,mem=64M", "departure:1:2", a_map_fails},
     {"eviction", "virtual,mem=64M", "departure:1", an_eviction_fails},
     {"once", "virtual,mem=64M", "init:1", values_are_given_once},
     {"globals", "virtual,mem=64M", NULL, initial_values},
@@ -580,10 +611,17 @@ static void run(const struct scenario *scenario, const char *fails, const char *
     CHECK(status == 0);
 }
 
+static const struct scenario *find(const char *name)
+{
+    const struct scenario *scenario = scenarios;
+    while (strcmp(scenario->name, name) != 0)
+        scenario++;
+    return scenario;
+}
+
 int main(int argc, char **argv)
 {
-    const size_t num_scenarios = sizeof scenarios / sizeof scenarios[0];
-    for (size_t i = 0; i < num_scenarios; i++) {
+    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
         if (argc > 1 && !strcmp(argv[1], scenarios[i].name)) {
             scenarios[i].run();
             return check_result();
@@ -591,24 +629,35 @@ int main(int argc, char **argv)
         if (argc == 1 && scenarios[i].fails)
             run(&scenarios[i], scenarios[i].fails, "1");
     }
+    if (argc > 1) {
+        fprintf(stderr, "There is no scenario %s.\n", argv[1]);
+        return 1;
+    }
+    for (int n = 0; n < 24; n++) {
+        static const char *const forms[] = {"bind:%d@%d", "arrival:%d@%d", "departure:%d@%d"};
+        char fails[32];
+        snprintf(fails, sizeof fails, forms[n % 3], n / 6 + 1, n / 3 % 2);
+        run(find("pool"), fails, "1");
+    }
     for (int n = 0; n < 16; n++) {
         static const char *const forms[] = {"any:%d", "any:%d:2", "init:%d", "init:%d:2"};
         char fails[32];
         snprintf(fails, sizeof fails, forms[n % 4], n / 4 + 1);
-        run(&scenarios[num_scenarios - 2], fails, "1");
+        run(find("globals"), fails, "1");
     }
     /* Some that were not right once: a promise to where a command begins again, a command that
      * failed and held what that needed, a failed copy under what was written since. */
-    run(&scenarios[num_scenarios - 1], "bind:4", "9");
-    run(&scenarios[num_scenarios - 1], "any:18:7", "29");
-    run(&scenarios[num_scenarios - 1], "any:3:2", "142");
-    run(&scenarios[num_scenarios - 1], "arrival:11:9", "138");
+    const struct scenario *random = find("random");
+    run(random, "bind:4", "9");
+    run(random, "any:18:7", "29");
+    run(random, "any:3:2", "142");
+    run(random, "arrival:11:9", "138");
     for (int n = 1; n <= 60; n++) {
         static const char *const forms[] = {"any:%d", "any:%d:2", "any:%d:5"};
         char fails[32], seed[16];
         snprintf(fails, sizeof fails, forms[n % 3], n);
         snprintf(seed, sizeof seed, "%d", n);
-        run(&scenarios[num_scenarios - 1], fails, seed);
+        run(random, fails, seed);
     }
     return check_result();
 }

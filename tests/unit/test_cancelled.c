@@ -360,6 +360,64 @@ static void a_copy_knows_no_more_than_its_command(void **state)
     check_end(event, CL_COMPLETE);
 }
 
+/* Who begins again finds a binding under way that somebody asked for before: one that has failed,
+ * of which nobody was told yet. That is not its error; it binds anew, and of that it is. */
+static void what_failed_before_is_nobodys_error(void **state)
+{
+    (void)state;
+    for (int fails = 0; fails < 2; fails++) {
+        sp_region_written(context->arena, region, BYTES);
+        cl_event first = enqueue();
+        struct sp_work *bind = last(SP_WORK_BIND);
+        atomic_fetch_add(&fake.failures_coming, 1); /* it is being told of */
+        cl_event second = enqueue_to(other_queue, SP_ACCESS_READ, 0, NULL);
+        assert_false(is_submitted(second));
+        assert_ptr_equal(last(SP_WORK_BIND), bind);
+        for (unsigned i = 0; i < num_works; i++)
+            works[i] = works[i] == bind ? NULL : works[i];
+        bind->finished(bind, -ENOMEM);
+        count_failure();
+        assert_int_equal(sp_event_status(second), CL_SUBMITTED); /* `first` keeps the old one */
+        end(last(SP_WORK_TRANSFER), -ECANCELED);
+        end(work_of(first), -ECANCELED);
+        assert_false(is_submitted(first) || is_submitted(second));
+        end(last(SP_WORK_BIND), fails ? -ENOMEM : 0);
+        if (fails) /* asked for by the one, before the other began again */
+            end(last(SP_WORK_BIND), 0);
+        end(last(SP_WORK_TRANSFER), 0);
+        assert_int_equal(is_submitted(second), !fails);
+        if (!fails)
+            end(work_of(second), 0);
+        end(work_of(first), 0);
+        check_end(first, CL_COMPLETE);
+        check_end(second, fails ? CL_MEM_OBJECT_ALLOCATION_FAILURE : CL_COMPLETE);
+        sp_arena_free(context->arena, region);
+        new_region(NULL);
+    }
+}
+
+/* A command that only moves something waits for it from the start. */
+static void a_migration_begins_again(void **state)
+{
+    (void)state;
+    for (int fails = 1; fails <= 2; fails++) {
+        cl_event event = NULL;
+        sp_region_written(context->arena, region, BYTES);
+        struct sp_command *command = sp_command_create(queue, CL_COMMAND_SVM_MIGRATE_MEM, 0, 0, 0);
+        assert_non_null(command);
+        sp_command_touch(command, region, BYTES, SP_ACCESS_READ);
+        assert_int_equal(sp_command_enqueue(command, 0, NULL, false, &event), CL_SUCCESS);
+        if (has(SP_WORK_BIND))
+            end(last(SP_WORK_BIND), 0);
+        for (int i = 0; i < fails; i++)
+            end(last(SP_WORK_TRANSFER), -ENOMEM);
+        if (fails == 1)
+            end(last(SP_WORK_TRANSFER), 0);
+        assert_false(has(SP_WORK_TRANSFER));
+        check_end(event, fails == 1 ? CL_COMPLETE : CL_MEM_OBJECT_ALLOCATION_FAILURE);
+    }
+}
+
 /* One who wants to read what a cancelled command overwrites: that has let go of it. */
 static void who_is_cancelled_holds_nothing(void **state)
 {
@@ -520,6 +578,8 @@ int main(void)
         WITH_REGION(the_count_is_taken_down_first),
         WITH_REGION(who_will_be_cancelled_copies_nothing),
         WITH_REGION(a_copy_knows_no_more_than_its_command),
+        WITH_REGION(what_failed_before_is_nobodys_error),
+        WITH_REGION(a_migration_begins_again),
         WITH_REGION(who_is_cancelled_holds_nothing),
         WITH_REGION(who_fails_holds_nothing),
         WITH_REGION(values_are_given_again),

@@ -86,7 +86,7 @@ struct client_device {
     struct sp_device device;     /* first */
     uint32_t index;              /* among the client's devices */
     struct sp_selected selected; /* virtual ones */
-    uint32_t ordinal;            /* the others: which of the machine's devices of their kind */
+    uint32_t ordinal;            /* which of the devices of its kind */
     uint32_t spin_us; /* how long a waiting thread, and the process, look for the end of a work
                          before they sleep */
     bool is_doubtful; /* nobody waits for its answer: the last one was that it cannot be used */

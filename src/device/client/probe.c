@@ -157,7 +157,8 @@ static void describe(struct client_device *device, uint64_t default_bytes)
 {
     struct sp_device_info *info = &device->device.info;
     *info = like->info;
-    snprintf(device->name, sizeof device->name, "Virtual device %u", device->index - num_gpus);
+    device->ordinal = device->index - num_gpus;
+    snprintf(device->name, sizeof device->name, "Virtual device %u", device->ordinal);
     info->name = device->name;
     info->driver_name = "virtual";
     info->is_cpu = false;

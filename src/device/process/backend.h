@@ -39,7 +39,7 @@ struct sp_backend_setup {
     unsigned char *host;                 /* all of it, mapped elsewhere */
     uint64_t memory_bytes;               /* what may be bound to memory of the device at a time */
     uint32_t threads;                    /* 0: as many as there are processors */
-    uint32_t ordinal;                    /* which of the machine's devices of this kind */
+    uint32_t ordinal;                    /* which of the devices of this kind */
     uint64_t atomic_start, atomic_bytes; /* the part of the window for atomics of all agents */
     struct sp_unit_slot *unit; /* SP_UNIT_SLOTS of the atomic unit, on pages of their own, served
                                   by the application while a kernel with SP_COMMAND_ATOMICS is

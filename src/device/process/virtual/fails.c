@@ -5,7 +5,7 @@
  * command of that kind, counted from 1, and the COUNT - 1 that follow it, fail with -ENOMEM, with
  * nothing done. KIND is bind, arrival (a transfer to the device), departure (one to the host), init
  * (initial values of a program's variables), or any: a bind or an arrival. ":COUNT" may be
- * missing: 1.
+ * missing: 1. With "@D" behind it only virtual device D does so, counted from 0.
  *
  * SAMEPAGE_VIRTUAL_FAILS=beyond:N: the device has memory for N granules only, whatever it said.
  *
@@ -23,7 +23,7 @@ static struct {
     uint64_t seen, first, end;
 } fails;
 
-void sp_virtual_fails_init(void)
+void sp_virtual_fails_init(uint32_t ordinal)
 {
     static const struct {
         const char *name;
@@ -39,9 +39,10 @@ void sp_virtual_fails_init(void)
         if (strncmp(text, kinds[i].name, length) != 0)
             continue;
         char *end;
-        fails.kinds = kinds[i].kinds;
         fails.first = strtoull(text + length, &end, 10);
-        fails.end = fails.first + (*end == ':' ? strtoull(end + 1, NULL, 10) : 1);
+        fails.end = fails.first + (*end == ':' ? strtoull(end + 1, &end, 10) : 1);
+        if (*end != '@' || strtoull(end + 1, NULL, 10) == ordinal)
+            fails.kinds = kinds[i].kinds;
     }
 }
 

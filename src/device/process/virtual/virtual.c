@@ -116,7 +116,7 @@ static int start(const struct sp_backend_setup *setup, int *memory_file,
     struct sp_device **devices;
     unsigned count;
     sp_virtual_loose_init();
-    sp_virtual_fails_init();
+    sp_virtual_fails_init(setup->ordinal);
     sp_virtual_peers_init(setup);
     int error = sp_virtual_memory_init(setup, memory_file);
     if (!error)

@@ -23,8 +23,9 @@ bool sp_virtual_loose_take(const struct sp_command *command, void *code);
 bool sp_virtual_loose_progress(bool has_more);
 void sp_virtual_loose_rest(void);
 
-/* fails.c; the loop thread. Whether the command is to fail, with -ENOMEM, in place of being done. */
-void sp_virtual_fails_init(void);
+/* fails.c; the loop thread. Whether the command is to fail, with -ENOMEM, in place of being done.
+ * `ordinal`: which of the virtual devices this is. */
+void sp_virtual_fails_init(uint32_t ordinal);
 bool sp_virtual_fails(const struct sp_command *command);
 
 /* How many of the granules that the device says it has it really has. */
