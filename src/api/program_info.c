@@ -157,13 +157,13 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_
     }
 }
 
-/* The log of a build and, where the device compiles the code further, what that said: it is waited
- * for. With no lock held: from its end on a build does not change. */
+/* The log of a build and what became of its code since (sp_executable_log). With no lock held: from
+ * its end on a build does not change. */
 static cl_int reply_log(const struct sp_query *query, struct sp_build *build,
                         const struct sp_device *root)
 {
     const char *text = build->log ? build->log : "";
-    char *said = sp_executable_load_log(build->executable, root);
+    char *said = sp_executable_log(build->executable, root);
     char *both = said ? sp_format("%s%s", text, said) : NULL;
     cl_int error = said && !both
                        ? CL_OUT_OF_HOST_MEMORY

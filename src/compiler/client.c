@@ -31,8 +31,8 @@
 #include "util/thread.h"
 #include "util/time.h"
 
-/* samepage-cc keeps the time limit itself; the library waits this much longer before it gives up.
- */
+/* samepage-cc keeps the limits of time itself; the library waits this much longer than the wall
+ * clock's before it gives up. */
 #define GRACE_SECONDS 5u
 
 /* How long the sockets of an ending process take to end, generously. */
@@ -440,14 +440,24 @@ static int converse(const struct call *call, enum sp_cc_kind kind, const void *b
     }
 }
 
-/* What a person is told. `was_long`: the request used up its time. */
-static char *explain(int error, bool was_long)
+/* How long a request may take by the clock on the wall; 0: any time. */
+static uint64_t wall_seconds(void)
+{
+    return (uint64_t)sp_compiler_limits().seconds * SP_CC_WALL_TIMES;
+}
+
+/* What a person is told. `was_long`: the request used up its time; `has_died`: samepage-cc itself
+ * ended, twice. */
+static char *explain(int error, bool was_long, bool has_died)
 {
     const char *path = sp_compiler_path();
-    uint32_t seconds = sp_compiler_limits().seconds;
     uint64_t mib = sp_compiler_limits().memory_bytes >> 20;
     switch (error) {
     case -ENOENT:
+        if (has_died)
+            return sp_format("The compiler %s ended twice without an answer: it was killed, or is "
+                             "not of Samepage; SAMEPAGE_CC names another.\n",
+                             path ? path : "samepage-cc");
         return sp_format("The compiler %s is not there or does not run; install it beside the "
                          "library, or name it in SAMEPAGE_CC.\n",
                          path ? path : "samepage-cc");
@@ -459,9 +469,10 @@ static char *explain(int error, bool was_long)
                 mib);
         __attribute__((fallthrough));
     case -ETIMEDOUT:
-        return sp_format("The compiler was ended after %" PRIu32 " seconds; "
-                         "SAMEPAGE_BUILD_SECONDS sets another limit.\n",
-                         seconds);
+        return sp_format("The compiler gave no answer for %" PRIu64
+                         " seconds, %u times the %" PRIu32
+                         " that it may compute; SAMEPAGE_BUILD_SECONDS sets another limit.\n",
+                         wall_seconds(), SP_CC_WALL_TIMES, sp_compiler_limits().seconds);
     case -EBADMSG:
         return sp_format("The answer of the compiler %s was not understood; it must be of the same "
                          "version as the library.\n",
@@ -492,9 +503,9 @@ static int start_error(int error)
 int sp_compiler_request(enum sp_cc_kind kind, const void *body, size_t body_bytes,
                         struct sp_compiler_reply *reply)
 {
-    struct sp_compiler_limits limit = sp_compiler_limits();
+    uint64_t seconds = wall_seconds();
     *reply = (struct sp_compiler_reply){0};
-    bool was_long = false;
+    bool was_long = false, has_died = false;
     int error;
     if (body_bytes > SP_CC_MAX_BODY_BYTES) {
         reply->log = sp_format("The program is larger than %" PRIu64 " bytes; split it.\n",
@@ -504,8 +515,8 @@ int sp_compiler_request(enum sp_cc_kind kind, const void *body, size_t body_byte
     for (int attempt = 0;; attempt++) {
         uint64_t start_ns = sp_time_ns();
         struct call call = {.fd = -1, .deadline_ns = UINT64_MAX};
-        if (limit.seconds)
-            call.deadline_ns = start_ns + (limit.seconds + GRACE_SECONDS) * UINT64_C(1000000000);
+        if (seconds)
+            call.deadline_ns = start_ns + (seconds + GRACE_SECONDS) * UINT64_C(1000000000);
         error = call_open(&call);
         if (error) {
             error = start_error(error);
@@ -517,11 +528,12 @@ int sp_compiler_request(enum sp_cc_kind kind, const void *body, size_t body_byte
             break;
         free(reply->body);
         reply->body = NULL;
-        was_long = limit.seconds && sp_time_ns() - start_ns >= limit.seconds * UINT64_C(1000000000);
+        was_long = seconds && sp_time_ns() - start_ns >= seconds * UINT64_C(1000000000);
         if (error != -EPIPE || !is_gone || was_long)
             break;
         if (attempt > 0) {
             error = -ENOENT;
+            has_died = true;
             break;
         }
     }
@@ -529,7 +541,7 @@ int sp_compiler_request(enum sp_cc_kind kind, const void *body, size_t body_byte
         error = sp_compiler_reply_open(reply);
     if (error) {
         sp_compiler_reply_finish(reply);
-        reply->log = explain(error, was_long);
+        reply->log = explain(error, was_long, has_died);
     }
     return error;
 }
@@ -541,7 +553,7 @@ int sp_compiler_reply_open(struct sp_compiler_reply *reply)
     reply->status = sp_wire_get_u32(&reader);
     reply->log = sp_wire_get_string(&reader);
     reply->rest = reader.position;
-    if (reader.failed || reply->status > SP_CC_INTERNAL)
+    if (reader.failed || reply->status > SP_CC_LAST_STATUS)
         return -EBADMSG;
     return reply->log ? 0 : -ENOMEM;
 }

@@ -6,7 +6,8 @@
  *
  * Environment, read once:
  *   SAMEPAGE_CC            path of samepage-cc
- *   SAMEPAGE_BUILD_SECONDS wall time that one request may take; 0: no limit
+ *   SAMEPAGE_BUILD_SECONDS processor time that one request may take, and a quarter of what it may
+ *                          take by the clock on the wall (SP_CC_WALL_TIMES); 0: no limit
  *   SAMEPAGE_BUILD_MEMORY  MiB of address space that one request may use; 0: no limit
  */
 #ifndef SP_COMPILER_CLIENT_H
@@ -19,8 +20,8 @@
 #include "compiler/protocol.h"
 #include "util/wire.h"
 
-/* A hash of passwords with all of its library takes half a minute to link on an idle machine, and as
- * long for each kernel (16000 blocks); machines are slow, or busy. */
+/* A hash of passwords with all of its library takes half a minute to link, and as long for each
+ * kernel (16000 blocks); machines are slow. */
 #define SP_BUILD_SECONDS_DEFAULT 300u
 
 /* clang and LLVM map well under 1 GiB for ordinary kernels. */
@@ -55,8 +56,8 @@ struct sp_compiler_reply {
 /* Sends one request and waits for its reply. 0 and *reply, whose status may still be a failure.
  * Otherwise reply->log says in one sentence what happened (or is NULL), and the result is
  *   -ENOENT    samepage-cc is missing, or does not run
- *   -ETIMEDOUT the time limit passed
- *   -EPIPE     the compiler ended without a reply: it crashed or ran into the memory limit
+ *   -ETIMEDOUT SP_CC_WALL_TIMES times the limit passed by the clock on the wall
+ *   -EPIPE     the compiler ended without a reply
  *   -EBADMSG   the reply was not understood
  *   -EMFILE, -ENFILE  no file descriptor was left
  *   -ENOMEM    out of memory in this process.

@@ -69,7 +69,8 @@ struct unit {
     struct variant *variant; /* what its code is for, or NULL: the kernels' slots */
     struct sp_code *code;    /* READY; set before any kernel of it is published */
     int error;               /* FAILED: a negative errno */
-    char *log; /* FAILED: why; READY: what the device's compiler said; or NULL. Owned */
+    char *log;    /* FAILED: why; READY: what the device's compiler said; or NULL. Owned */
+    bool is_told; /* FAILED: to the context; from then on it is in the build log */
 };
 
 typedef _Atomic(struct sp_code_kernel *) atomic_code;
@@ -181,6 +182,7 @@ static void claim(struct unit *unit)
     list_remove(unit);
     free(unit->log);
     unit->log = NULL;
+    unit->is_told = false;
     unit->state = UNIT_RUNNING;
     unit->generation = pool.generation;
     unit->executable->running++;
@@ -237,6 +239,25 @@ static int publish(struct unit *unit, const struct sp_step_result *result, struc
     return 0;
 }
 
+/* Why a unit has no code, in words, of which `said` are the compiler's; NULL for want of memory. */
+static char *explain_failure(const struct unit *unit, const char *said)
+{
+    const struct sp_kernel_info *kernels =
+        unit->executable->program.info->kernels + unit->first_kernel;
+    size_t length = said ? strlen(said) : 0;
+    while (length && said[length - 1] == '\n')
+        length--;
+    if (!length) {
+        said = "Memory ran out in this process.";
+        length = strlen(said);
+    }
+    return sp_format("%s %s%s%s cannot run on %s: no code could be made. %.*s",
+                     unit->num_kernels > 1 ? "Kernels" : "Kernel", kernels[0].name,
+                     unit->num_kernels > 1 ? " and " : "",
+                     unit->num_kernels > 1 ? kernels[1].name : "",
+                     unit->executable->roots[unit->root]->info.name, (int)length, said);
+}
+
 /* Generates and loads the code of a claimed unit, and settles it. */
 static void run_unit(struct unit *unit)
 {
@@ -257,8 +278,7 @@ static void run_unit(struct unit *unit)
         executable->program.code, atomic_load_explicit(&root->code_target, memory_order_acquire),
         (struct sp_words){names, unit->num_kernels}, unit->local_size, options, &result);
     if (error) {
-        log = result.log;
-        result.log = NULL;
+        log = explain_failure(unit, result.log);
         if (error != -ENOMEM && error != -ENOENT)
             error = -EIO;
         goto end;
@@ -596,6 +616,17 @@ static void begin_variant(struct sp_executable *executable, struct slot *slot, u
     pthread_mutex_unlock(&executable->lock);
 }
 
+/* Whether the caller is the first to tell of the unit's failure: once is enough, however often the
+ * kernel is asked for. */
+static bool tells_now(struct unit *unit)
+{
+    pthread_mutex_lock(&pool.lock);
+    bool is_first = !unit->is_told;
+    unit->is_told = true;
+    pthread_mutex_unlock(&pool.lock);
+    return is_first;
+}
+
 /* The slot with code in it. */
 static int get_slot(struct sp_executable *executable, const struct sp_device *root,
                     const struct sp_kernel_info *kernel, struct slot **slot)
@@ -611,9 +642,9 @@ static int get_slot(struct sp_executable *executable, const struct sp_device *ro
         return 0;
     char *log;
     int error = wait_for_unit((*slot)->unit, &log);
-    if (error)
-        sp_context_report(executable->context,
-                          log ? log : "Memory ran out while code was generated for a kernel.");
+    if (error && tells_now((*slot)->unit))
+        sp_context_tell(executable->context,
+                        log ? log : "Memory ran out while code was generated for a kernel.");
     free(log);
     return error == -ENOMEM || !error ? error : -EIO;
 }
@@ -654,18 +685,34 @@ int sp_executable_code(struct sp_executable *executable, const struct sp_device 
     return sp_globals_get(variables, slot->unit->code, &globals->address);
 }
 
-char *sp_executable_load_log(struct sp_executable *executable, const struct sp_device *root)
+/* What the unit adds to the build log: a copy, or NULL. */
+static char *unit_log(struct unit *unit, bool is_waited_for)
+{
+    char *log = NULL;
+    if (is_waited_for) {
+        wait_for_unit(unit, &log);
+        return log;
+    }
+    pthread_mutex_lock(&pool.lock);
+    if (unit->state == UNIT_FAILED && unit->is_told && unit->log)
+        log = sp_strdup(unit->log);
+    pthread_mutex_unlock(&pool.lock);
+    return log;
+}
+
+char *sp_executable_log(struct sp_executable *executable, const struct sp_device *root)
 {
     unsigned index;
     char *all = NULL;
-    if (!find_root(executable, root, &index) || !root->info.compiles_code)
+    if (!find_root(executable, root, &index))
         return NULL;
     for (uint32_t i = 0; i < executable->num_units; i++) {
         if (executable->units[i].root != index)
             continue;
-        char *log, *before = all;
-        wait_for_unit(&executable->units[i], &log);
-        if (log && (all = sp_format("%s%s", before ? before : "", log)))
+        char *log = unit_log(&executable->units[i], root->info.compiles_code), *before = all;
+        size_t length = log ? strlen(log) : 0;
+        bool is_open = length && log[length - 1] != '\n';
+        if (log && (all = sp_format("%s%s%s", before ? before : "", log, is_open ? "\n" : "")))
             free(before);
         else
             all = before;

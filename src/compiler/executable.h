@@ -61,10 +61,12 @@ int sp_executable_code(struct sp_executable *executable, const struct sp_device 
                        const struct sp_kernel_info *kernel, const uint64_t local_size[3],
                        struct sp_code_kernel **code, struct sp_globals_place *globals);
 
-/* What the device's own compiler says of the code for any local size, where it has one
- * (sp_device_info.compiles_code): waits until all of that is loaded. To be freed; NULL: nothing, or
- * no memory. With no lock held that generating or loading code takes. */
-char *sp_executable_load_log(struct sp_executable *executable, const struct sp_device *root);
+/* What the code for any local size adds to the build log. Where the device has a compiler of its
+ * own (sp_device_info.compiles_code), what that says, and why there is no code: waits until all of
+ * it is loaded. Elsewhere why there is none for kernels that were asked for, and whose context was
+ * told: later failures change nothing in between. To be freed; NULL: nothing, or no memory. With no
+ * lock held that generating or loading code takes. */
+char *sp_executable_log(struct sp_executable *executable, const struct sp_device *root);
 
 /* Work-items that `kernel` likes to have a multiple of; waits for its code. 0 where there is none.
  */

@@ -4,16 +4,18 @@
  * socket; the other end is file descriptor SP_CC_CONTROL_FD of samepage-cc. For each request the
  * library makes a SOCK_STREAM pair and sends one end of it over the control socket (SCM_RIGHTS,
  * with one sp_cc_hello as the data). samepage-cc forks; the child reads one request from that
- * socket, works, writes one reply and exits. End of file without a whole reply means that the child
- * crashed or ran into a limit. End of file on the control socket ends samepage-cc and all its
- * children.
+ * socket, works, writes one reply and exits. For a child that ended before it began to reply
+ * samepage-cc itself does, and says how (NO_MEMORY, NO_TIME, HUNG, CRASHED). End of file without a
+ * whole reply means that there is nothing to say, as when samepage-cc has ended. End of file on the
+ * control socket ends samepage-cc and all its children.
  *
  * A request and a reply are an sp_cc_header, then body_bytes of wire format (util/wire.h). Both
  * sides check everything: the library takes a reply for foreign input, since a child has run on a
  * kernel's source.
  *
  * Request bodies, in this order:
- *   COMPILE  u32 seconds, u64 memory_bytes        limits on wall time and address space, 0: none
+ *   COMPILE  u32 seconds, u64 memory_bytes        limits on processor time (SP_CC_WALL_TIMES) and
+ *                                                 address space, 0: none
  *            string source
  *            u32 n, n strings                     options: clang-style words that the library
  * checked
@@ -51,11 +53,16 @@
 #include <stdint.h>
 
 #define SP_CC_MAGIC 0x43435053u /* "SPCC" */
-#define SP_CC_VERSION 4u
+#define SP_CC_VERSION 5u
 #define SP_CC_CONTROL_FD 3 /* SP_SPAWN_CONTROL_FD */
 
 /* Nothing in a request or reply is larger: a program of this size is an error, not a wish. */
 #define SP_CC_MAX_BODY_BYTES (UINT64_C(1) << 30)
+
+/* A request may take so many times its seconds by the clock on the wall, for a compiler that waits
+ * for something which never comes: on a machine whose processors are shared by as many, one that
+ * computes has not had its processor time before. */
+#define SP_CC_WALL_TIMES 4u
 
 enum sp_cc_kind {
     SP_CC_COMPILE = 1,
@@ -69,6 +76,10 @@ enum sp_cc_status {
     SP_CC_NO_MEMORY = 2,    /* the memory limit, or the machine's */
     SP_CC_BAD_REQUEST = 3,  /* the request was not understood: versions differ, or damaged IR */
     SP_CC_INTERNAL = 4, /* samepage-cc could not do what it should: clang missing, link failed */
+    SP_CC_NO_TIME = 5,  /* the limit of processor time */
+    SP_CC_HUNG = 6,     /* SP_CC_WALL_TIMES times that, without it being used up */
+    SP_CC_CRASHED = 7,  /* the log says how */
+    SP_CC_LAST_STATUS = SP_CC_CRASHED,
 };
 
 enum {

@@ -304,16 +304,43 @@ static int request_error(int error)
     return error == -ENOENT || error == -ENOMEM ? error : -EIO;
 }
 
-/* Adds to a log of samepage-cc what a person can do about the memory limit. */
-static void explain_limit(struct sp_compiler_reply *reply)
+/* What a person is told of a limit that a request ran into, and can do about it; NULL where it ran
+ * into none, or for want of memory. */
+static char *explain_limit(uint32_t status)
 {
-    char *longer = sp_format("%sThe build needed more than %" PRIu64
-                             " MiB; SAMEPAGE_BUILD_MEMORY sets another limit.\n",
-                             reply->log, sp_compiler_limits().memory_bytes >> 20);
+    struct sp_compiler_limits limits = sp_compiler_limits();
+    switch (status) {
+    case SP_CC_NO_MEMORY:
+        if (!limits.memory_bytes)
+            return sp_strdup("The machine had no more memory for the build.\n");
+        return sp_format("The build needed more than %" PRIu64
+                         " MiB; SAMEPAGE_BUILD_MEMORY sets another limit.\n",
+                         limits.memory_bytes >> 20);
+    case SP_CC_NO_TIME:
+        return sp_format("The build needed more than %" PRIu32 " seconds of processor time; "
+                         "SAMEPAGE_BUILD_SECONDS sets another limit.\n",
+                         limits.seconds);
+    case SP_CC_HUNG:
+        return sp_format("The build had not ended after %" PRIu64 " seconds, %u times the %" PRIu32
+                         " seconds that it may compute; SAMEPAGE_BUILD_SECONDS sets another "
+                         "limit.\n",
+                         (uint64_t)limits.seconds * SP_CC_WALL_TIMES, SP_CC_WALL_TIMES,
+                         limits.seconds);
+    default:
+        return NULL;
+    }
+}
+
+/* Adds that to a log of samepage-cc. */
+static void add_limit(struct sp_compiler_reply *reply)
+{
+    char *said = explain_limit(reply->status);
+    char *longer = said ? sp_format("%s%s", reply->log, said) : NULL;
     if (longer) {
         free(reply->log);
         reply->log = longer;
     }
+    free(said);
 }
 
 /* Answers the request: from the cache where it can be, and into the cache. Ends the request. `take`
@@ -343,8 +370,7 @@ static int ask(enum sp_cc_kind kind, struct sp_wire_writer *request, struct sp_s
         error = request_error(error);
     } else {
         error = status_error(reply.status);
-        if (reply.status == SP_CC_NO_MEMORY)
-            explain_limit(&reply);
+        add_limit(&reply);
         if (!error)
             error = take(&reply, result);
         if (!error && cache)

@@ -2,6 +2,7 @@
 #include "runtime/context.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -296,4 +297,12 @@ void sp_context_report(cl_context context, const char *message)
 {
     if (context->notify)
         context->notify(message, NULL, 0, context->user_data);
+}
+
+void sp_context_tell(cl_context context, const char *message)
+{
+    if (context->notify)
+        sp_context_report(context, message);
+    else
+        fprintf(stderr, "samepage: %s\n", message);
 }

@@ -88,4 +88,7 @@ cl_int sp_sub_devices_create(cl_device_id parent, enum sp_partition_kind kind, c
 /* Tells the context's error callback, if it has one. */
 void sp_context_report(cl_context context, const char *message);
 
+/* The same, or on standard error where it has none: of what nothing else tells. */
+void sp_context_tell(cl_context context, const char *message);
+
 #endif

@@ -43,10 +43,7 @@ struct message {
 static void say(cl_context context, void *data)
 {
     const struct message *message = data;
-    if (context->notify)
-        sp_context_report(context, message->text);
-    else
-        fprintf(stderr, "samepage: %s\n", message->text);
+    sp_context_tell(context, message->text);
 }
 
 static void deliver(struct sp_callback_job *job)

@@ -20,7 +20,8 @@ static void count_signal(int number)
 
 static char mark[64];
 
-/* The process whose environment has our mark, is not us, and is called samepage-cc. */
+/* The process whose environment has our mark, is not us, and leads a session: samepage-cc, and not
+ * a child of it that is about to end. */
 static pid_t find_compiler(void)
 {
     pid_t found = 0;
@@ -29,7 +30,8 @@ static pid_t find_compiler(void)
     REQUIRE(folder);
     while ((entry = readdir(folder))) {
         char path[300], text[65536];
-        if (!isdigit((unsigned char)entry->d_name[0]) || atoi(entry->d_name) == getpid())
+        pid_t process = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
+        if (!process || process == getpid() || getsid(process) != process)
             continue;
         snprintf(path, sizeof path, "/proc/%s/environ", entry->d_name);
         int fd = open(path, O_RDONLY);
@@ -37,7 +39,7 @@ static pid_t find_compiler(void)
         if (fd >= 0)
             close(fd);
         if (size > 0 && memmem(text, (size_t)size, mark, strlen(mark)))
-            found = atoi(entry->d_name);
+            found = process;
     }
     closedir(folder);
     return found;

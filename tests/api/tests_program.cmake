@@ -26,6 +26,7 @@ set(SP_API_TESTS_PROGRAM
   program_include
   program_limits
   program_log
+  program_no_code
   program_no_compiler
   program_options
   program_out_of_memory

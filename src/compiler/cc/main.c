@@ -5,7 +5,8 @@
  * The server only accepts and forks: nothing that a request says is read here, so that nothing in
  * it can harm a later one. LLVM is set up once, before the first fork, and the builtin library is
  * read once, after it. Each child leads a process group of its own; at the end of the control
- * socket all groups are killed. */
+ * socket all groups are killed. The server keeps each request's socket until its child has ended:
+ * where that died without an answer, it says so (request.h). */
 #include "compiler/cc/command_line.h"
 #include "compiler/cc/link.h"
 #ifdef SP_HAVE_LINKED_TOOLS
@@ -23,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -30,11 +32,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+struct child {
+    pid_t id;                /* leads its own process group */
+    int fd;                  /* of its request */
+    struct sp_cc_fate *fate; /* NULL where there was no memory for it */
+};
+
 struct server {
     struct sp_cc_folder folder; /* holds a folder for each child, named by its process id */
     int control;                /* SP_CC_CONTROL_FD */
     int signals;                /* signalfd of what `serve` blocks */
-    pid_t *children;            /* owned; each leads its own process group */
+    struct child *children;     /* owned */
     size_t num_children;
 };
 
@@ -102,7 +110,7 @@ static void remove_child_folder(const struct server *server, pid_t child)
     sp_cc_folder_destroy(&folder);
 }
 
-static _Noreturn void be_child(const struct server *server, int fd, pid_t parent)
+static _Noreturn void be_child(const struct server *server, const struct child *child, pid_t parent)
 {
     sigset_t none;
     setpgid(0, 0);
@@ -113,21 +121,39 @@ static _Noreturn void be_child(const struct server *server, int fd, pid_t parent
     sigprocmask(SIG_SETMASK, &none, NULL);
     close(server->control);
     close(server->signals);
+    for (size_t i = 0; i < server->num_children; i++)
+        close(server->children[i].fd); /* or the library waits for this child's end, too */
     use_child_folder(server);
-    sp_cc_serve(fd);
+    sp_cc_serve(child->fd, child->fate);
     _exit(0);
+}
+
+static struct sp_cc_fate *create_fate(void)
+{
+    void *memory = mmap(NULL, sizeof(struct sp_cc_fate), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void finish_child(struct child *child)
+{
+    if (child->fate)
+        munmap(child->fate, sizeof(*child->fate));
+    close(child->fd);
 }
 
 static void start_child(struct server *server, int fd)
 {
     pid_t parent = getpid();
-    pid_t child = fork();
-    if (child == 0)
-        be_child(server, fd, parent);
-    close(fd);
-    if (child < 0)
-        return;            /* the library sees the end of the socket */
-    setpgid(child, child); /* here too: whoever comes first */
+    struct child child = {.fd = fd, .fate = create_fate()};
+    child.id = fork();
+    if (child.id == 0)
+        be_child(server, &child, parent);
+    if (child.id < 0) {
+        finish_child(&child); /* the library sees the end of the socket */
+        return;
+    }
+    setpgid(child.id, child.id); /* here too: whoever comes first */
     server->children =
         sp_cc_reallocate(server->children, (server->num_children + 1) * sizeof(*server->children));
     server->children[server->num_children++] = child;
@@ -147,15 +173,21 @@ static bool take_signals(struct server *server)
 
 static void reap(struct server *server)
 {
-    pid_t child;
-    while ((child = waitpid(-1, NULL, WNOHANG)) > 0)
-        for (size_t i = 0; i < server->num_children; i++)
-            if (server->children[i] == child) {
-                kill(-child, SIGKILL); /* what the child may have left running */
-                remove_child_folder(server, child);
-                server->children[i] = server->children[--server->num_children];
-                break;
-            }
+    pid_t id;
+    int status;
+    while ((id = waitpid(-1, &status, WNOHANG)) > 0)
+        for (size_t i = 0; i < server->num_children; i++) {
+            struct child *child = &server->children[i];
+            if (child->id != id)
+                continue;
+            kill(-id, SIGKILL); /* what the child may have left running */
+            if (child->fate)
+                sp_cc_answer_for(child->fd, child->fate, status);
+            finish_child(child);
+            remove_child_folder(server, id);
+            *child = server->children[--server->num_children];
+            break;
+        }
 }
 
 static int serve(void)
@@ -204,7 +236,7 @@ static int serve(void)
         sp_cc_link_warm_up(); /* while the first child, as a rule, runs clang */
     }
     for (size_t i = 0; i < server.num_children; i++)
-        kill(-server.children[i], SIGKILL);
+        kill(-server.children[i].id, SIGKILL);
     while (waitpid(-1, NULL, 0) > 0)
         ;
     sp_cc_folder_destroy(&server.folder);

@@ -1,6 +1,11 @@
 /* See request.h. Bodies are those of protocol.h. Whatever is wrong with a body is
  * SP_CC_BAD_REQUEST; the limits that it starts with hold from the moment they are read. LLVM
- * reports what it cannot survive through a handler, which still answers before the process ends. */
+ * reports what it cannot survive through a handler, which still answers before the process ends;
+ * for a process that dies without, by a signal, the server answers (sp_cc_answer_for).
+ *
+ * Lack of memory ends LLVM by abort, or by a fault where the stack cannot grow: by no sign of its
+ * own. What grows there doubles, as a rule, so it fails while a third of the limit or more is in
+ * use: that tells it from a fault of LLVM's (note_memory). */
 #include "compiler/cc/request.h"
 
 #include "compiler/cc/code.h"
@@ -11,6 +16,7 @@
 #include "util/wire.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <llvm-c/ErrorHandling.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -19,15 +25,21 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Bytes read before more memory is taken: a header alone cannot make us take a gigabyte. */
 #define READ_STEP (UINT64_C(1) << 20)
 
+/* Where the handler of note_memory runs: LLVM may have used up the stack. */
+#define SIGNAL_STACK_BYTES (64u << 10)
+
 static struct {
     int fd;
     uint32_t kind;
-} current = {-1, 0}; /* the request being served, for the fatal-error handler */
+    struct sp_cc_fate *fate; /* NULL: none */
+    uint64_t memory_bytes;   /* its limit; 0: none */
+} current = {.fd = -1};      /* the request being served, for the handlers */
 
 static int read_all(int fd, void *bytes, size_t size)
 {
@@ -63,6 +75,8 @@ static void reply(int fd, uint32_t kind, enum sp_cc_status status, const char *l
     sp_wire_put_u32(&body, status);
     sp_wire_put_string(&body, log);
     bool whole = status == SP_CC_OK && result;
+    if (current.fate)
+        atomic_store_explicit(&current.fate->has_answered, true, memory_order_relaxed);
     if (!body.error && !(whole && result->error)) {
         struct sp_cc_header header = {SP_CC_MAGIC, kind,
                                       body.size + (whole ? (uint64_t)result->size : 0)};
@@ -83,6 +97,48 @@ static void answer_fatal_error(const char *reason)
     _exit(1);
 }
 
+/* The most address space that this process has had; 0: not known. Fit for a signal handler. */
+static uint64_t peak_bytes(void)
+{
+    static const char name[] = "VmPeak:";
+    char text[4096];
+    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+    text[size > 0 ? size : 0] = 0;
+    const char *line = strstr(text, name);
+    uint64_t kib = 0;
+    for (line = line ? line + strlen(name) : ""; *line && *line != '\n'; line++)
+        if (*line >= '0' && *line <= '9')
+            kib = 10 * kib + (uint64_t)(*line - '0');
+    return kib << 10;
+}
+
+/* The signal then does what it does by itself: it is blocked until this returns. */
+static void note_memory(int signal)
+{
+    if (peak_bytes() > current.memory_bytes / 3)
+        atomic_store_explicit(&current.fate->is_out_of_memory, true, memory_order_relaxed);
+    raise(signal);
+}
+
+static void watch_memory(void)
+{
+    static char stack[SIGNAL_STACK_BYTES];
+    static const int deaths[] = {SIGABRT, SIGSEGV, SIGBUS};
+    struct sigaction action = {.sa_handler = note_memory,
+                               .sa_flags = SA_ONSTACK | (int)SA_RESETHAND};
+    sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof(stack)}, NULL);
+    for (size_t i = 0; i < sizeof(deaths) / sizeof(deaths[0]); i++)
+        sigaction(deaths[i], &action, NULL);
+}
+
+static void set_timer(int which, uint64_t seconds)
+{
+    struct itimerval timer = {.it_value = {.tv_sec = (time_t)seconds}};
+    signal(which == ITIMER_PROF ? SIGPROF : SIGALRM, SIG_DFL);
+    setitimer(which, &timer, NULL);
+}
+
 static void set_limits(struct sp_wire_reader *reader)
 {
     uint32_t seconds = sp_wire_get_u32(reader);
@@ -90,12 +146,14 @@ static void set_limits(struct sp_wire_reader *reader)
     if (reader->failed)
         return;
     if (seconds) {
-        struct itimerval timer = {.it_value = {.tv_sec = (time_t)seconds}};
-        signal(SIGALRM, SIG_DFL);
-        setitimer(ITIMER_REAL, &timer, NULL);
+        set_timer(ITIMER_PROF, seconds);
+        set_timer(ITIMER_REAL, (uint64_t)seconds * SP_CC_WALL_TIMES);
     }
     if (memory_bytes) {
         struct rlimit limit = {memory_bytes, memory_bytes};
+        current.memory_bytes = memory_bytes;
+        if (current.fate)
+            watch_memory();
         setrlimit(RLIMIT_AS, &limit);
     }
 }
@@ -234,13 +292,53 @@ static unsigned char *read_body(int fd, uint64_t size)
     return body;
 }
 
-void sp_cc_serve(int fd)
+/* The child's end in words, where that is no limit's. */
+static void describe_end(int status, struct sp_cc_text *log)
+{
+    if (!WIFSIGNALED(status))
+        sp_cc_text_format(log, "error: the compiler ended without an answer (status %d)\n",
+                          WEXITSTATUS(status));
+    else if (WTERMSIG(status) == SIGKILL)
+        sp_cc_text_format(log, "error: the compiler was killed, by somebody or since the machine "
+                               "had no memory left: build again, with less beside it\n");
+    else
+        sp_cc_text_format(log,
+                          "error: the compiler crashed (signal %d, %s); other options or "
+                          "another form of the source may avoid it\n",
+                          WTERMSIG(status), strsignal(WTERMSIG(status)));
+}
+
+void sp_cc_answer_for(int fd, const struct sp_cc_fate *fate, int status)
+{
+    uint32_t kind = atomic_load_explicit(&fate->kind, memory_order_relaxed);
+    if (!kind || atomic_load_explicit(&fate->has_answered, memory_order_relaxed))
+        return;
+    int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    enum sp_cc_status answer = SP_CC_CRASHED;
+    struct sp_cc_text log = {0};
+    if (atomic_load_explicit(&fate->is_out_of_memory, memory_order_relaxed))
+        answer = SP_CC_NO_MEMORY;
+    else if (signal == SIGPROF)
+        answer = SP_CC_NO_TIME;
+    else if (signal == SIGALRM)
+        answer = SP_CC_HUNG;
+    else
+        describe_end(status, &log);
+    /* Short enough for the empty socket: this does not wait. */
+    reply(fd, kind, answer, log.size ? log.bytes : "", NULL);
+    sp_cc_text_finish(&log);
+}
+
+void sp_cc_serve(int fd, struct sp_cc_fate *fate)
 {
     struct sp_cc_header header;
+    current.fate = fate;
     if (read_all(fd, &header, sizeof(header)))
         return;
     current.fd = fd;
     current.kind = header.kind;
+    if (fate)
+        atomic_store_explicit(&fate->kind, header.kind, memory_order_relaxed);
     LLVMInstallFatalErrorHandler(answer_fatal_error);
     if (header.magic != SP_CC_MAGIC || header.body_bytes > SP_CC_MAX_BODY_BYTES) {
         reply(fd, header.kind, SP_CC_BAD_REQUEST, "error: not a request of this version\n", NULL);

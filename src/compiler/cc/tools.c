@@ -272,14 +272,43 @@ static void raise_stack_limit(void)
     setrlimit(RLIMIT_STACK, &limit);
 }
 
+/* What is left of this process's limits of time (request.c); zeros: no limit. */
+struct times {
+    struct itimerval wall, processor;
+};
+
+static void read_times(struct times *left)
+{
+    getitimer(ITIMER_REAL, &left->wall);
+    getitimer(ITIMER_PROF, &left->processor);
+}
+
+/* A tool's processor time counts as this process's, and so does its death by a limit. */
+static void share_fate(int status, const struct rusage *used)
+{
+    struct itimerval left;
+    struct timeval both;
+    if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGPROF || WTERMSIG(status) == SIGALRM))
+        raise(WTERMSIG(status));
+    getitimer(ITIMER_PROF, &left);
+    if (!timerisset(&left.it_value))
+        return;
+    timeradd(&used->ru_utime, &used->ru_stime, &both);
+    if (!timercmp(&both, &left.it_value, <))
+        raise(SIGPROF);
+    timersub(&left.it_value, &both, &left.it_value);
+    setitimer(ITIMER_PROF, &left, NULL);
+}
+
 static _Noreturn void become_tool(const struct sp_cc_tool *tool, const struct sp_cc_strings *words,
-                                  pid_t parent, int in, int err, const struct itimerval *left)
+                                  pid_t parent, int in, int err, const struct times *left)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(127);
-    /* The wall clock's limit is not inherited by fork, but kept by exec. */
-    setitimer(ITIMER_REAL, left, NULL);
+    /* Limits of time are not inherited by fork, but kept by exec. */
+    setitimer(ITIMER_REAL, &left->wall, NULL);
+    setitimer(ITIMER_PROF, &left->processor, NULL);
     signal(SIGPIPE, SIG_DFL);
     if (dup2(in, 0) < 0 || dup2(err, 1) < 0 || dup2(err, 2) < 0)
         _exit(127);
@@ -338,8 +367,8 @@ int sp_cc_run_tool(const struct sp_cc_tool *tool, const struct sp_cc_strings *wo
         close(in[1]);
         return error;
     }
-    struct itimerval left;
-    getitimer(ITIMER_REAL, &left);
+    struct times left;
+    read_times(&left);
     signal(SIGPIPE, SIG_IGN);
     pid_t parent = getpid();
     pid_t child = fork();
@@ -357,8 +386,10 @@ int sp_cc_run_tool(const struct sp_cc_tool *tool, const struct sp_cc_strings *wo
     feed_and_listen(in[1], err[0], input, input_size, said);
     close(err[0]);
     int status;
-    while (waitpid(child, &status, 0) < 0)
+    struct rusage used;
+    while (wait4(child, &status, 0, &used) < 0)
         if (errno != EINTR)
             return -errno;
+    share_fate(status, &used);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
