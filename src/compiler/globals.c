@@ -164,6 +164,8 @@ static struct init *begin_on_device(struct sp_globals *globals, unsigned char *a
     init->under_way = LIFE_UNDER_WAY | (globals->num_turns++ & ~LIFE_UNDER_WAY);
     init->coherence.ready = ranges_ready;
     init->coherence.is_strict = is_strict;
+    /* It is the last try of those who wait for it, however long ago their first one was. */
+    init->coherence.shortages_before = is_strict ? SP_ALL_SHORTAGES : 0;
     init->coherence.work = &init->work;
     init->work.kind = SP_WORK_INIT_GLOBALS;
     init->work.init.code = globals->code;

@@ -40,8 +40,9 @@ struct agent {
     struct sp_device *device; /* NULL: no such agent */
     uint64_t used_bytes;      /* private backings, and what is leaving */
     uint64_t leaving_bytes;   /* of parts that were taken off while peers have them mapped */
-    /* When a binding found no memory, and what was bound then; 0: never */
-    uint64_t short_ns, short_bytes;
+    /* When a binding last found no memory, and what was bound then; 0: never. And which shortage
+     * of any agent's that was. */
+    uint64_t short_ns, short_bytes, shortage;
     struct sp_binding *newest, *oldest;
     uint32_t life;    /* of the device: what is bound is bound in this one */
     unsigned pinning; /* commands that have pins on its memory */
@@ -52,8 +53,9 @@ static struct {
     pthread_mutex_t lock;
     struct agent agents[SP_MAX_AGENTS];
     struct sp_room_line line;
-    uint64_t num_asked; /* bindings that were ever asked for */
-} bindings = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    uint64_t num_asked;     /* bindings that were ever asked for */
+    uint64_t num_shortages; /* SP_ALL_SHORTAGES, and bindings that found no memory */
+} bindings = {.lock = PTHREAD_MUTEX_INITIALIZER, .num_shortages = SP_ALL_SHORTAGES};
 
 void sp_bindings_lock(void)
 {
@@ -121,6 +123,7 @@ static void note_shortage(struct agent *agent, uint64_t bytes)
 {
     agent->short_ns = sp_time_ns();
     agent->short_bytes = agent->used_bytes - bytes;
+    agent->shortage = ++bindings.num_shortages;
 }
 
 static void trace_binding(const struct sp_binding *binding, int error)
@@ -367,18 +370,15 @@ static int evict_one(struct agent *agent)
     return result;
 }
 
-/* How much can be bound, as far as is known. */
-static uint64_t bytes_of(const struct agent *agent)
+/* Whether it has room, as far as is known. For a command that has seen it short of memory since it
+ * first began that is so however long that took: the second try is the last one. */
+static bool has_room(const struct agent *agent, uint64_t bytes, uint64_t shortages_before)
 {
     uint64_t all = sp_device_memory(agent->device);
     bool is_short =
-        agent->short_ns && agent->short_bytes < all && sp_time_ns() - agent->short_ns < SHORT_NS;
-    return is_short ? agent->short_bytes : all;
-}
-
-static bool has_room(const struct agent *agent, uint64_t bytes)
-{
-    return agent->used_bytes + bytes <= bytes_of(agent);
+        agent->short_ns && agent->short_bytes < all &&
+        (agent->shortage > shortages_before || sp_time_ns() - agent->short_ns < SHORT_NS);
+    return agent->used_bytes + bytes <= (is_short ? agent->short_bytes : all);
 }
 
 /* Whether it may have, though it was short of memory not long ago. */
@@ -480,11 +480,11 @@ static int bind_peer(struct sp_binding *home, uint32_t number, struct sp_binding
 
 /* Makes room for a private backing. Errors of evict_one; -EBUSY also where peers are about to let
  * go of as much. */
-static int make_room(struct agent *agent, uint64_t bytes)
+static int make_room(struct agent *agent, uint64_t bytes, uint64_t shortages_before)
 {
-    while (!has_room(agent, bytes)) {
+    while (!has_room(agent, bytes, shortages_before)) {
         uint64_t leaving = bytes < agent->leaving_bytes ? bytes : agent->leaving_bytes;
-        if (has_room(agent, bytes - leaving))
+        if (has_room(agent, bytes - leaving, shortages_before))
             return -EBUSY;
         int error = evict_one(agent);
         /* Where nobody is going to leave room it is asked all the same, and says so itself. */
@@ -500,12 +500,14 @@ static int make_room(struct agent *agent, uint64_t bytes)
 }
 
 /* As bind_span, making room first. Errors of make_room, too. */
-static int bind_with_room(struct sp_span *span, uint32_t part, uint32_t number,
-                          struct sp_binding **bound)
+static int bind_with_room(const struct sp_coherence *coherence, struct sp_span *span, uint32_t part,
+                          uint32_t number, struct sp_binding **bound)
 {
     bool is_home = sp_span_is_home(span);
     uint64_t granules = part == SP_ALL_PARTS ? span->granules : span->pool->parts[part].granules;
-    int error = is_home ? 0 : make_room(&bindings.agents[number], granules * SP_GRANULE_BYTES);
+    int error = is_home ? 0
+                        : make_room(&bindings.agents[number], granules * SP_GRANULE_BYTES,
+                                    coherence->shortages_before);
     return error ? error : bind_span(span, part, number, is_home, bound);
 }
 
@@ -515,7 +517,8 @@ int sp_bindings_bind_if_room(struct sp_span *span, uint32_t agent)
     bool is_home = sp_span_is_home(span);
     if (binding)
         return binding->is_orphan ? -ENOSPC : 0;
-    if (!is_home && !has_room(&bindings.agents[agent], span->granules * SP_GRANULE_BYTES))
+    if (!is_home &&
+        !has_room(&bindings.agents[agent], span->granules * SP_GRANULE_BYTES, UINT64_MAX))
         return -ENOSPC;
     return bind_span(span, SP_ALL_PARTS, agent, is_home, &binding);
 }
@@ -551,8 +554,8 @@ static void unpin_ranges(struct sp_coherence *coherence)
 }
 
 /* `home`: the binding whose peer it is to be, or NULL. */
-static int pin(struct sp_span *span, uint32_t part, uint32_t number, struct sp_binding *home,
-               struct sp_binding **pinned)
+static int pin(const struct sp_coherence *coherence, struct sp_span *span, uint32_t part,
+               uint32_t number, struct sp_binding *home, struct sp_binding **pinned)
 {
     struct agent *agent = &bindings.agents[number];
     struct sp_binding *binding = find_binding(span, part, number);
@@ -562,8 +565,8 @@ static int pin(struct sp_span *span, uint32_t part, uint32_t number, struct sp_b
         unlink_from_agent(agent, binding);
         link_as_newest(agent, binding);
     } else {
-        int error =
-            home ? bind_peer(home, number, &binding) : bind_with_room(span, part, number, &binding);
+        int error = home ? bind_peer(home, number, &binding)
+                         : bind_with_room(coherence, span, part, number, &binding);
         if (error)
             return error;
     }
@@ -574,16 +577,17 @@ static int pin(struct sp_span *span, uint32_t part, uint32_t number, struct sp_b
     return 0;
 }
 
-static int pin_range(struct sp_range_use *range, uint32_t number)
+static int pin_range(const struct sp_coherence *coherence, struct sp_range_use *range)
 {
     struct sp_span *span = range->region->span;
+    uint32_t number = coherence->agent;
     int error = 0;
     if (!range->is_pooled)
-        return pin(span, SP_ALL_PARTS, number, NULL, &range->binding);
+        return pin(coherence, span, SP_ALL_PARTS, number, NULL, &range->binding);
     range->memory_life = bindings.agents[range->memory].life;
     if (range->memory != number)
-        error = pin(span, range->part, range->memory, NULL, &range->home);
-    return error ? error : pin(span, range->part, number, range->home, &range->binding);
+        error = pin(coherence, span, range->part, range->memory, NULL, &range->home);
+    return error ? error : pin(coherence, span, range->part, number, range->home, &range->binding);
 }
 
 /* Whether a binding of the agent has to be there before the work is submitted: one of the arena's
@@ -638,7 +642,7 @@ static int pin_ranges(struct sp_coherence *coherence)
     for (unsigned i = 0; !error && i < coherence->count; i++)
         sp_path_decide(coherence->ranges[i].region, coherence->agent, coherence->is_migration);
     for (unsigned i = 0; !error && i < coherence->count; i++)
-        error = pin_range(&coherence->ranges[i], coherence->agent);
+        error = pin_range(coherence, &coherence->ranges[i]);
     if (!error)
         error = wait_for_bindings(coherence);
     if (error)
@@ -680,6 +684,8 @@ bool sp_bindings_pin(struct sp_coherence *coherence, struct sp_arena *arena)
     coherence->arena = arena;
     sp_bindings_lock();
     coherence->asked_before = bindings.num_asked;
+    if (!coherence->shortages_before)
+        coherence->shortages_before = bindings.num_shortages;
     bool is_done = pin_or_wait(coherence);
     sp_bindings_unlock();
     return is_done;

@@ -6,6 +6,7 @@
  * The test runs itself once for each failure: the argument names the scenario. */
 #include <pthread.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "check_devices.h"
@@ -352,6 +353,41 @@ static void others_have_its_memory(void)
     tear_down(1);
 }
 
+/* The same for a command that begins again when its device would be asked for more memory once
+ * more, since what it comes after, on another device, took that long. */
+static void room_is_made_later(void)
+{
+    enum { IDLE = 2 };
+    static const struct timespec longer = {1, 200000000}; /* than SHORT_NS (bindings.c) */
+    set_up(MAX_DEVICES);
+    cl_uint *flag = clSVMAlloc(
+        context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER | CL_MEM_SVM_ATOMICS, 64, 0);
+    cl_uint *idle[IDLE], *held = new_region(LARGE, 0), *p = new_region(LARGE, 1);
+    REQUIRE(flag);
+    __atomic_store_n(flag, 0, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < IDLE; i++) { /* these fill it */
+        idle[i] = new_region(LARGE, 1);
+        CHECK_CL(end_of(enqueue_step(queues[1], idle[i], 4, 0, NULL)), CL_COMPLETE);
+    }
+    cl_event holding = hold_queue(queues[0], flag, held);
+    clFlush(queues[0]);
+    cl_event event = enqueue_step(queues[1], p, 5, 1, &holding);
+    clFlush(queues[1]);
+    nanosleep(&longer, NULL);
+    __atomic_store_n(flag, 1, __ATOMIC_SEQ_CST);
+    CHECK_CL(end_of(holding), CL_COMPLETE);
+    CHECK_CL(end_of(event), CL_COMPLETE);
+    CHECK(is_all(p, 8));
+    for (int i = 0; i < IDLE; i++) {
+        CHECK(is_all(idle[i], 7));
+        clSVMFree(context, idle[i]);
+    }
+    clSVMFree(context, flag);
+    clSVMFree(context, held);
+    clSVMFree(context, p);
+    tear_down(MAX_DEVICES);
+}
+
 /* Kernels find the initial values of the program, or do not run. One failure is made good. */
 static void initial_values(void)
 {
@@ -579,6 +615,7 @@ static const struct scenario {
     {"others", "virtual,mem=64M", "beyond:6", others_come_out_right},
     {"home", "virtual,mem=64M", "bind:1:4", home_is_needed},
     {"beyond", "virtual,mem=64M", "beyond:6", others_have_its_memory},
+    {"later", "virtual:2,mem=64M", "beyond:5", room_is_made_later},
     {"reach", "virtual,mem=64M", "bind:2:2", home_is_reached_unnamed},
     {"map", "virtual,mem=64M", "departure:1:2", a_map_fails},
     {"eviction", "virtual,mem=64M", "departure:1", an_eviction_fails},
