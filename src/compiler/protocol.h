@@ -60,9 +60,9 @@
 #define SP_CC_MAX_BODY_BYTES (UINT64_C(1) << 30)
 
 /* A request may take so many times its seconds by the clock on the wall, for a compiler that waits
- * for something which never comes: on a machine whose processors are shared by as many, one that
- * computes has not had its processor time before. */
-#define SP_CC_WALL_TIMES 4u
+ * for something which never comes: with so many busy programs for each processor one that computes
+ * has not had its processor time before. */
+#define SP_CC_WALL_TIMES 10u
 
 enum sp_cc_kind {
     SP_CC_COMPILE = 1,

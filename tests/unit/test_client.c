@@ -104,8 +104,8 @@ static void the_time_limit_holds(void **state)
 {
     (void)state;
     uint64_t start = sp_time_ns();
-    expect_error("hang", 0, -ETIMEDOUT, "4 seconds, 4 times the 1 that");
-    assert_in_range((sp_time_ns() - start) / 1000000, 4000, 14000);
+    expect_error("hang", 0, -ETIMEDOUT, "10 seconds, 10 times the 1 that");
+    assert_true(sp_time_ns() - start >= UINT64_C(10000000000)); /* ctest ends one for ever */
 }
 
 static void *ask_often(void *argument)
