@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <llvm/Config/llvm-config.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,8 @@ static const char help[] =
     "  samepage-cc --make-library FILE.bc... -o FILE.bc         bitcode to a library for --link\n"
     "  samepage-cc --help | --version\n"
     "\n"
-    "Options are those of clBuildProgram. With --link, -create-library makes a library of "
+    "Options are those of clBuildProgram; -D and -I take their value in the same word or in the "
+    "next.\nWith --link, -create-library makes a library of "
     "sources.\n"
     "Environment: SAMEPAGE_CLANG, SAMEPAGE_LLD, SAMEPAGE_BUILTINS, "
     "SAMEPAGE_BUILTINS_NVPTX, SAMEPAGE_CC_DUMP (a folder for "
@@ -48,6 +50,19 @@ static int wrong(const char *what, const char *word)
     return 2;
 }
 
+/* Whether the action takes more than one file. */
+static bool takes_inputs(const char *action)
+{
+    return !strcmp(action, "--link") || !strcmp(action, "--make-library");
+}
+
+/* -D and -I: the value may be the next word, as in clBuildProgram's options (api/build_options.c);
+ * the compiler gets one word. */
+static bool has_value_behind(const char *word)
+{
+    return !strcmp(word, "-D") || !strcmp(word, "-I");
+}
+
 static int read_arguments(int argc, char **argv, struct arguments *arguments)
 {
     arguments->action = argv[1];
@@ -55,11 +70,13 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
         const char *word = argv[i];
         const char *next = i + 1 < argc ? argv[i + 1] : NULL;
         if (!strcmp(word, "-o") || !strcmp(word, "--kernel") || !strcmp(word, "--local") ||
-            !strcmp(word, "--target")) {
+            !strcmp(word, "--target") || has_value_behind(word)) {
             if (!next)
                 return wrong("a value is missing after ", word);
             i++;
-            if (word[1] == 'o')
+            if (has_value_behind(word))
+                sp_cc_strings_format(&arguments->options, "%s%s", word, next);
+            else if (word[1] == 'o')
                 arguments->output = next;
             else if (word[2] == 'k')
                 sp_cc_strings_add(&arguments->kernels, next);
@@ -78,6 +95,8 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments)
         return wrong("-o is missing", "");
     if (!arguments->inputs.count)
         return wrong("no input is given", "");
+    if (arguments->inputs.count > 1 && !takes_inputs(arguments->action))
+        return wrong("one input is enough, what to do with ", arguments->inputs.items[1]);
     return 0;
 }
 
