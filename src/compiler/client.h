@@ -6,8 +6,8 @@
  *
  * Environment, read once:
  *   SAMEPAGE_CC            path of samepage-cc
- *   SAMEPAGE_BUILD_SECONDS processor time that one request may take, and a quarter of what it may
- *                          take by the clock on the wall (SP_CC_WALL_TIMES); 0: no limit
+ *   SAMEPAGE_BUILD_SECONDS processor time that one request may take; SP_CC_WALL_TIMES as much
+ *                          by the clock on the wall; 0: no limit
  *   SAMEPAGE_BUILD_MEMORY  MiB of address space that one request may use; 0: no limit
  */
 #ifndef SP_COMPILER_CLIENT_H

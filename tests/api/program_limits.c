@@ -50,7 +50,7 @@ static void check_time(struct check_setup *setup)
     snprintf(pipe, sizeof pipe, "%s/pipe.h", folder);
     REQUIRE(mkfifo(pipe, 0600) == 0);
     snprintf(source, sizeof source, "#include \"%s\"\n__kernel void k(void) {}\n", pipe);
-    check_refused(setup, source, "2 seconds");
+    check_refused(setup, source, "1 seconds");
     unlink(pipe);
     rmdir(folder);
 }
@@ -98,7 +98,7 @@ static void check_with(const char *name, const char *limit, void (*check)(struct
 int main(void)
 {
     check_no_processor("x86-64-v9");
-    check_with("SAMEPAGE_BUILD_SECONDS", "2", check_time);
+    check_with("SAMEPAGE_BUILD_SECONDS", "1", check_time);
 #if !defined(__SANITIZE_ADDRESS__) &&                                                              \
     !defined(__SANITIZE_THREAD__) /* they need it all themselves */
     check_with("SAMEPAGE_BUILD_MEMORY", "400", check_memory);

@@ -28,6 +28,7 @@ set(SP_API_TESTS_PROGRAM
   program_log
   program_no_code
   program_no_compiler
+  program_no_room
   program_options
   program_out_of_memory
   program_source_strings

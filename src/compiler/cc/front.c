@@ -9,6 +9,7 @@
 
 #include "compiler/cc/tools.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -66,8 +67,7 @@ static bool is_for_others(const char *option)
 
 /* `resources`: the folder of Clang's own headers, which a program finds from where it lies: NULL.
  */
-static void command(const struct sp_cc_source *source, const struct sp_cc_tool *clang,
-                    const char *resources, const char *headers, const char *output,
+static void command(const struct sp_cc_source *source, const char *resources, const char *headers,
                     const char *dependencies, struct sp_cc_strings *words)
 {
     static const char *const fixed[] = {
@@ -88,7 +88,6 @@ static void command(const struct sp_cc_source *source, const struct sp_cc_tool *
         "-Xclang",
         features,
     };
-    sp_cc_strings_add(words, clang->name);
     if (resources) {
         sp_cc_strings_add(words, "-resource-dir");
         sp_cc_strings_add(words, resources);
@@ -108,7 +107,7 @@ static void command(const struct sp_cc_source *source, const struct sp_cc_tool *
     for (size_t i = 0; i < source->options.count; i++)
         if (!is_for_others(source->options.items[i]))
             sp_cc_strings_add(words, source->options.items[i]);
-    const char *const last[] = {"-MMD", "-MT", "source", "-MF", dependencies, "-o", output, "-"};
+    const char *const last[] = {"-MMD", "-MT", "source", "-MF", dependencies, "-o", "-", "-"};
     ADD_WORDS(words, last);
 }
 
@@ -175,19 +174,33 @@ static void read_dependencies(const char *rule, const char *folder,
  * source. */
 static const char crash_report[] = "PLEASE submit a bug report";
 
+/* Whether clang could not write what it writes besides bitcode: the names of included files. */
+static bool lacks_room(const struct sp_cc_text *said)
+{
+    static const int errors[] = {ENOSPC, EFBIG, EDQUOT};
+    bool lacks = false;
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]) && said->size && !lacks; i++)
+        lacks = strstr(said->bytes, strerror(errors[i]));
+    return lacks;
+}
+
 /* Clang's failure: an error of the source, or its own end. In the second case what it said is cut
  * down to the last words. */
 static enum sp_cc_status judge_failure(int exit_status, struct sp_cc_text *said,
                                        struct sp_cc_text *log)
 {
     char *report = said->size ? strstr(said->bytes, crash_report) : NULL;
+    if (lacks_room(said)) {
+        sp_cc_say_no_room(ENOSPC, log);
+        return SP_CC_INTERNAL;
+    }
     if (exit_status == 1 && !report)
         return SP_CC_SOURCE_ERROR;
     if (report) {
         *report = 0;
         said->size = (size_t)(report - said->bytes);
     }
-    if (said->size && (strstr(said->bytes, "out of memory") || strstr(said->bytes, "bad_alloc")))
+    if (sp_cc_says_no_memory(said))
         return SP_CC_NO_MEMORY;
     sp_cc_text_format(log, "error: clang crashed (status %d)\n", exit_status);
     return SP_CC_INTERNAL;
@@ -197,25 +210,30 @@ enum sp_cc_status sp_cc_compile(const struct sp_cc_source *source, struct sp_cc_
                                 struct sp_cc_strings *dependencies, struct sp_cc_text *log)
 {
     struct sp_cc_folder files = {0}, headers = {0};
-    struct sp_cc_text output = {0}, rule_path = {0}, rule = {0}, said = {0};
+    struct sp_cc_text rule_path = {0}, rule = {0}, said = {0};
     struct sp_cc_strings words = {0};
     char *resources = NULL;
     enum sp_cc_status status = SP_CC_INTERNAL;
-    if (sp_cc_folder_create(&files) || sp_cc_folder_create(&headers)) {
-        sp_cc_text_format(log, "error: no temporary folder can be made\n");
+    int error = sp_cc_folder_create(&files);
+    if (!error)
+        error = sp_cc_folder_create(&headers);
+    if (error) {
+        sp_cc_say_no_room(-error, log);
         goto end;
     }
     for (size_t i = 0; i < source->header_names.count; i++) {
         const char *text = source->header_texts.items[i];
-        int error = sp_cc_folder_write(&headers, source->header_names.items[i], text, strlen(text));
-        if (error) {
-            sp_cc_text_format(log, "error: header name '%s' %s\n", source->header_names.items[i],
-                              "is not a relative path without '..', or cannot be written");
+        error = sp_cc_folder_write(&headers, source->header_names.items[i], text, strlen(text));
+        if (error == -EINVAL) {
+            sp_cc_text_format(log, "error: header name '%s' is not a relative path without '..'\n",
+                              source->header_names.items[i]);
             status = SP_CC_SOURCE_ERROR;
-            goto end;
+        } else if (error) {
+            sp_cc_say_no_room(-error, log);
         }
+        if (error)
+            goto end;
     }
-    sp_cc_text_format(&output, "%s/out.bc", files.path);
     sp_cc_text_format(&rule_path, "%s/out.d", files.path);
     struct sp_cc_tool clang = sp_cc_clang();
     if (clang.linked)
@@ -228,19 +246,17 @@ enum sp_cc_status sp_cc_compile(const struct sp_cc_source *source, struct sp_cc_
                           SP_CLANG_RESOURCES);
         goto end;
     }
-    command(source, &clang, resources, headers.path, output.bytes, rule_path.bytes, &words);
-    int exit_status = sp_cc_run_tool(&clang, &words, source->text, source->size, &said);
+    command(source, resources, headers.path, rule_path.bytes, &words);
+    int exit_status = sp_cc_run_tool(&clang, &words, source->text, source->size, bitcode, &said);
     if (exit_status < 0 || exit_status == 127) {
         add_log(log, &said, headers.path);
-        sp_cc_text_format(log, "error: clang cannot be run as %s\n", words.items[0]);
+        sp_cc_text_format(log, "error: clang cannot be run as %s\n", clang.name);
         goto end;
     }
     if (exit_status)
         status = judge_failure(exit_status, &said, log);
     add_log(log, &said, headers.path);
     if (exit_status)
-        goto end;
-    if (sp_cc_read_file(output.bytes, bitcode))
         goto end;
     if (!sp_cc_read_file(rule_path.bytes, &rule) && rule.size)
         read_dependencies(rule.bytes, headers.path, dependencies);
@@ -249,7 +265,6 @@ end:
     free(resources);
     sp_cc_folder_destroy(&files);
     sp_cc_folder_destroy(&headers);
-    sp_cc_text_finish(&output);
     sp_cc_text_finish(&rule_path);
     sp_cc_text_finish(&rule);
     sp_cc_text_finish(&said);

@@ -39,10 +39,12 @@ struct child {
 };
 
 struct server {
-    struct sp_cc_folder folder; /* holds a folder for each child, named by its process id */
-    int control;                /* SP_CC_CONTROL_FD */
-    int signals;                /* signalfd of what `serve` blocks */
-    struct child *children;     /* owned */
+    /* Holds a folder for each child, named by its process id. Without a path where none can be
+     * made: a child that needs one then says so. */
+    struct sp_cc_folder folder;
+    int control;            /* SP_CC_CONTROL_FD */
+    int signals;            /* signalfd of what `serve` blocks */
+    struct child *children; /* owned */
     size_t num_children;
 };
 
@@ -97,6 +99,8 @@ static void child_folder(const struct server *server, pid_t child, struct sp_cc_
 static void use_child_folder(const struct server *server)
 {
     struct sp_cc_folder folder;
+    if (!server->folder.path)
+        return;
     child_folder(server, getpid(), &folder);
     if (!mkdir(folder.path, 0700))
         setenv("TMPDIR", folder.path, 1);
@@ -106,6 +110,8 @@ static void use_child_folder(const struct server *server)
 static void remove_child_folder(const struct server *server, pid_t child)
 {
     struct sp_cc_folder folder;
+    if (!server->folder.path)
+        return;
     child_folder(server, child, &folder);
     sp_cc_folder_destroy(&folder);
 }
@@ -210,10 +216,7 @@ static int serve(void)
     server.signals = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
     if (server.signals < 0)
         return 1;
-    if (sp_cc_folder_create_server(&server.folder)) {
-        fprintf(stderr, "samepage-cc: no temporary folder can be made in TMPDIR or /tmp\n");
-        return 1;
-    }
+    sp_cc_folder_create_server(&server.folder);
     sp_cc_target_warm_up();
     for (;;) {
         struct pollfd fds[2] = {{.fd = server.control, .events = POLLIN},
@@ -247,6 +250,7 @@ static int serve(void)
 
 int main(int argc, char **argv)
 {
+    signal(SIGXFSZ, SIG_IGN); /* an errno is easier to explain, for the tools as well */
 #ifdef SP_HAVE_LINKED_TOOLS
     sp_cc_use_linked_tools(sp_cc_linked_clang, sp_cc_linked_lld);
 #endif

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -300,8 +301,14 @@ static void share_fate(int status, const struct rusage *used)
     setitimer(ITIMER_PROF, &left, NULL);
 }
 
-static _Noreturn void become_tool(const struct sp_cc_tool *tool, const struct sp_cc_strings *words,
-                                  pid_t parent, int in, int err, const struct times *left)
+/* The ends of the pipes of a tool, ours or its own. */
+struct ends {
+    int in, out, err;
+};
+
+/* `line`: the tool's name and its words. */
+static _Noreturn void become_tool(const struct sp_cc_tool *tool, char **line, int count,
+                                  pid_t parent, const struct ends *ends, const struct times *left)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -310,86 +317,138 @@ static _Noreturn void become_tool(const struct sp_cc_tool *tool, const struct sp
     setitimer(ITIMER_REAL, &left->wall, NULL);
     setitimer(ITIMER_PROF, &left->processor, NULL);
     signal(SIGPIPE, SIG_DFL);
-    if (dup2(in, 0) < 0 || dup2(err, 1) < 0 || dup2(err, 2) < 0)
+    if (dup2(ends->in, 0) < 0 || dup2(ends->out, 1) < 0 || dup2(ends->err, 2) < 0)
         _exit(127);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* it would lie in the server's folder, "/" */
     if (tool->linked) {
         /* As exec would: among them is the other end of standard input. */
         sp_close_from(STDERR_FILENO + 1);
         raise_stack_limit();
-        _exit(tool->linked((int)words->count, words->items));
+        _exit(tool->linked(count, line));
     }
-    execv(words->items[0], words->items);
+    execv(line[0], line);
     _exit(127);
 }
 
-static void feed_and_listen(int in, int err, const char *input, size_t size,
-                            struct sp_cc_text *said)
+static void close_end(int *fd)
 {
-    bool listening = true;
-    if (!size) {
-        close(in);
-        in = -1;
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void close_ends(struct ends *ends)
+{
+    close_end(&ends->in);
+    close_end(&ends->out);
+    close_end(&ends->err);
+}
+
+/* Pipes for all three; nothing is open on failure. */
+static int open_ends(struct ends *ours, struct ends *its)
+{
+    int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1}, error = 0;
+    if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC))
+        error = -errno;
+    *ours = (struct ends){in[1], out[0], err[0]};
+    *its = (struct ends){in[0], out[1], err[1]};
+    if (error) {
+        close_ends(ours);
+        close_ends(its);
     }
-    while (listening) {
-        struct pollfd fds[2] = {{.fd = err, .events = POLLIN}, {.fd = in, .events = POLLOUT}};
-        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+    return error;
+}
+
+static void feed(int *in, const char **input, size_t *size)
+{
+    ssize_t written = write(*in, *input, *size);
+    if (written > 0) {
+        *input += written;
+        *size -= (size_t)written;
+    }
+    if ((written < 0 && errno != EAGAIN && errno != EINTR) || !*size)
+        close_end(in);
+}
+
+static void feed_and_listen(struct ends *ends, const char *input, size_t size,
+                            struct sp_cc_text *made, struct sp_cc_text *said)
+{
+    if (!size)
+        close_end(&ends->in);
+    while (ends->out >= 0 || ends->err >= 0) {
+        struct pollfd fds[3] = {{.fd = ends->out, .events = POLLIN},
+                                {.fd = ends->err, .events = POLLIN},
+                                {.fd = ends->in, .events = POLLOUT}};
+        if (poll(fds, 3, -1) < 0) {
+            if (errno == EINTR)
+                continue;
             break;
-        if (fds[0].revents)
-            listening = read_some(err, said) > 0;
-        if (in >= 0 && fds[1].revents) {
-            ssize_t written = write(in, input, size);
-            if (written > 0) {
-                input += written;
-                size -= (size_t)written;
-            }
-            if ((written < 0 && errno != EAGAIN && errno != EINTR) || !size) {
-                close(in);
-                in = -1;
-            }
         }
+        if (fds[0].revents && read_some(ends->out, made) <= 0)
+            close_end(&ends->out);
+        if (fds[1].revents && read_some(ends->err, said) <= 0)
+            close_end(&ends->err);
+        if (ends->in >= 0 && fds[2].revents)
+            feed(&ends->in, &input, &size);
     }
-    if (in >= 0)
-        close(in);
+}
+
+/* Its name, its words, NULL. To be freed; the strings are others'. */
+static char **command_line(const struct sp_cc_tool *tool, const struct sp_cc_strings *words)
+{
+    char **line = sp_cc_allocate((words->count + 2) * sizeof(*line));
+    line[0] = (char *)(uintptr_t)tool->name;
+    for (size_t i = 0; i < words->count; i++)
+        line[i + 1] = words->items[i];
+    return line;
 }
 
 int sp_cc_run_tool(const struct sp_cc_tool *tool, const struct sp_cc_strings *words,
-                   const void *input, size_t input_size, struct sp_cc_text *said)
+                   const void *input, size_t input_size, struct sp_cc_text *made,
+                   struct sp_cc_text *said)
 {
-    int in[2], err[2];
+    struct ends ours, its;
+    struct times left;
     if (!tool->linked && access(tool->name, X_OK))
         return -errno;
-    if (pipe2(in, O_CLOEXEC))
-        return -errno;
-    if (pipe2(err, O_CLOEXEC)) {
-        int error = -errno;
-        close(in[0]);
-        close(in[1]);
+    int error = open_ends(&ours, &its);
+    if (error)
         return error;
-    }
-    struct times left;
+    char **line = command_line(tool, words);
     read_times(&left);
     signal(SIGPIPE, SIG_IGN);
     pid_t parent = getpid();
     pid_t child = fork();
-    int error = child < 0 ? -errno : 0;
     if (child == 0)
-        become_tool(tool, words, parent, in[0], err[1], &left);
-    close(in[0]);
-    close(err[1]);
-    if (child < 0) {
-        close(in[1]);
-        close(err[0]);
-        return error;
+        become_tool(tool, line, (int)words->count + 1, parent, &its, &left);
+    error = child < 0 ? -errno : 0;
+    close_ends(&its);
+    if (!error) {
+        fcntl(ours.in, F_SETFL, O_NONBLOCK);
+        feed_and_listen(&ours, input, input_size, made, said);
     }
-    fcntl(in[1], F_SETFL, O_NONBLOCK);
-    feed_and_listen(in[1], err[0], input, input_size, said);
-    close(err[0]);
-    int status;
+    close_ends(&ours);
+    free(line);
+    int status = 0;
     struct rusage used;
-    while (wait4(child, &status, 0, &used) < 0)
+    while (!error && wait4(child, &status, 0, &used) < 0)
         if (errno != EINTR)
-            return -errno;
+            error = -errno;
+    if (error)
+        return error;
     share_fate(status, &used);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+bool sp_cc_says_no_memory(const struct sp_cc_text *said)
+{
+    return said->size && (strstr(said->bytes, "out of memory") || strstr(said->bytes, "bad_alloc"));
+}
+
+void sp_cc_say_no_room(int error, struct sp_cc_text *log)
+{
+    sp_cc_text_format(log,
+                      "error: no temporary file can be made in %s (%s): make room there, or "
+                      "name another folder in TMPDIR\n",
+                      folder_parent(), strerror(error));
 }

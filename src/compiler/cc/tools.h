@@ -1,15 +1,19 @@
-/* Running Clang and lld, and the fresh folder in which they leave files.
+/* Running Clang and lld, and the fresh folder with the few files that they need.
  *
  * A tool is a program, or a function of this one that is called in a process forked for it; either
  * has standard input, output and error, and no other descriptor. It gets the limits that this
  * process has, except that Clang has the stack which it counts on and nobody leaves a core file,
- * and dies with it. Its standard error is read into the log while its standard input is fed, so
- * that neither side waits for the other. */
+ * and dies with it. What it says and what it makes are read while its standard input is fed, so
+ * that neither side waits for the other.
+ *
+ * What they make comes through a pipe, and lld reads the object that way: a file system without
+ * room cannot fail that, nor end lld by SIGBUS, which maps its output. */
 #ifndef SP_COMPILER_CC_TOOLS_H
 #define SP_COMPILER_CC_TOOLS_H
 
 #include "compiler/cc/text.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct sp_cc_folder {
@@ -60,10 +64,21 @@ char *sp_cc_path_beside(const char *name);
  * of the Clang found when it was built; owned by the caller. NULL: OpenCL's are in neither. */
 char *sp_cc_clang_resources(void);
 
-/* Runs `tool` with words->items, the first of which is its name, and `input` at its standard input;
- * what it says goes to `said`. Returns its exit status (0 to 255), 128 + the signal that ended it,
- * or -errno where it could not be started. */
+/* A file that names standard input, for a tool that needs one. */
+#define SP_CC_STANDARD_INPUT "/proc/self/fd/0"
+
+/* Runs `tool` with the words behind its name, and `input` at its standard input; what it says goes
+ * to `said`, what it writes to standard output to `made`. Returns its exit status (0 to 255), 128 +
+ * the signal that ended it, or -errno where it could not be started. */
 int sp_cc_run_tool(const struct sp_cc_tool *tool, const struct sp_cc_strings *words,
-                   const void *input, size_t input_size, struct sp_cc_text *said);
+                   const void *input, size_t input_size, struct sp_cc_text *made,
+                   struct sp_cc_text *said);
+
+/* Whether what a tool said is that it ran out of memory. */
+bool sp_cc_says_no_memory(const struct sp_cc_text *said);
+
+/* Adds to the log that no file can be written in TMPDIR, and what to do: for the errno of a file's
+ * or folder's making. */
+void sp_cc_say_no_room(int error, struct sp_cc_text *log);
 
 #endif

@@ -191,16 +191,15 @@ void oracle_init(struct object *object, const struct program *program)
         if (LLVMGetPointerAddressSpace(LLVMTypeOf(v)) == SP_SPACE_LOCAL)
             LLVMSetInitializer(v, LLVMConstNull(LLVMGlobalGetValueType(v)));
     assert_int_equal(sp_cc_folder_create(&folder), 0);
-    sp_cc_strings_add(&words, SP_TEST_LLD);
     sp_cc_strings_add(&words, "-shared");
     sp_cc_strings_format(&words, "%s/oracle.o", folder.path);
-    if (LLVMTargetMachineEmitToFile(machine, module, words.items[2], LLVMObjectFile, &message))
+    if (LLVMTargetMachineEmitToFile(machine, module, words.items[1], LLVMObjectFile, &message))
         fail_msg("%s", message);
     sp_cc_strings_add(&words, "-o");
-    sp_cc_strings_format(&words, "%s/oracle.so", folder.path);
+    sp_cc_strings_add(&words, "-");
     assert_int_equal(
-        sp_cc_run_tool(&(struct sp_cc_tool){.name = words.items[0]}, &words, NULL, 0, &log), 0);
-    assert_int_equal(sp_cc_read_file(words.items[4], &bytes), 0);
+        sp_cc_run_tool(&(struct sp_cc_tool){.name = SP_TEST_LLD}, &words, NULL, 0, &bytes, &log),
+        0);
     object->handle = load(bytes.bytes, bytes.size);
     object->codes = NULL;
     sp_cc_folder_destroy(&folder);

@@ -41,14 +41,13 @@ static void assemble(const char *ptx)
     if (!ptxas || target < FIRST_OF_ALL_TOOLKITS)
         return;
     assert_int_equal(sp_cc_folder_create(&folder), 0);
-    sp_cc_strings_add(&words, ptxas);
     sp_cc_strings_format(&words, "-arch=sm_%u", target);
     sp_cc_strings_add(&words, "-O0");
     sp_cc_strings_format(&words, "%s/k.ptx", folder.path);
     sp_cc_strings_add(&words, "-o");
     sp_cc_strings_format(&words, "%s/k.cubin", folder.path);
-    assert_int_equal(sp_cc_write_file(words.items[3], ptx, strlen(ptx)), 0);
-    if (sp_cc_run_tool(&(struct sp_cc_tool){.name = words.items[0]}, &words, NULL, 0, &said))
+    assert_int_equal(sp_cc_write_file(words.items[2], ptx, strlen(ptx)), 0);
+    if (sp_cc_run_tool(&(struct sp_cc_tool){.name = ptxas}, &words, NULL, 0, &said, &said))
         fail_msg("ptxas: %.4000s", said.bytes ? said.bytes : "");
     sp_cc_folder_destroy(&folder);
     sp_cc_strings_finish(&words);
