@@ -58,6 +58,16 @@ static bool are_current(const struct sp_globals *globals)
                atomic_load_explicit(&globals->device->life, memory_order_relaxed);
 }
 
+static void try_for_those(struct sp_globals *globals);
+
+static void tell(struct sp_values_wait *wait, int error)
+{
+    for (struct sp_values_wait *next; wait; wait = next) {
+        next = wait->next;
+        wait->given(wait, error);
+    }
+}
+
 static void take_turn(struct sp_globals *globals)
 {
     pthread_mutex_lock(&globals->turn_lock);
@@ -67,24 +77,34 @@ static void take_turn(struct sp_globals *globals)
     pthread_mutex_unlock(&globals->turn_lock);
 }
 
-/* Where that was not well and the work was not strict, who waits for the values tries itself: a
- * command's error comes from a try that was made for it and relied on nothing. The caller keeps the
- * executable. */
-static void end_turn(struct sp_globals *globals, int error, bool was_strict)
+/* A command's error comes from a try that was made for it and relied on nothing: where this one was
+ * not, since it relied on something, or had begun when the command asked (which may have learned of
+ * this very failure before it was told), another one is made, for all of those at once. The caller
+ * keeps the executable. */
+static void end_turn(struct sp_globals *globals, int error)
 {
     pthread_mutex_lock(&globals->turn_lock);
-    struct sp_values_wait *wait = globals->waiting, *next;
+    struct sp_values_wait *tried_for = globals->tried_for, *others = globals->waiting;
+    bool is_again = error && others;
+    globals->tried_for = is_again ? others : NULL;
     globals->waiting = NULL;
-    globals->has_turn = false;
+    globals->has_turn = is_again;
     pthread_cond_broadcast(&globals->turn_over);
     pthread_mutex_unlock(&globals->turn_lock);
-    for (; wait; wait = next) {
-        next = wait->next;
-        if (error && !was_strict)
-            globals->values.give(&globals->values, wait);
-        else
-            wait->given(wait, error);
-    }
+    tell(tried_for, error);
+    if (is_again)
+        try_for_those(globals);
+    else
+        tell(others, error);
+}
+
+/* What is tried from now on relies on nothing: it is for those, too, who wait by now. */
+static void try_for_all(struct sp_globals *globals)
+{
+    pthread_mutex_lock(&globals->turn_lock);
+    globals->tried_for = globals->waiting;
+    globals->waiting = NULL;
+    pthread_mutex_unlock(&globals->turn_lock);
 }
 
 /* --- Writing them
@@ -110,7 +130,7 @@ static void init_finished(struct sp_work *work, int error)
         error = -ENOSPC; /* it was the device's */
     else if (error == -ECANCELED && is_strict)
         error = -EIO; /* a device that does so is not asked for ever */
-    end_turn(init->globals, error, is_strict);
+    end_turn(init->globals, error);
     unreference(init);
 }
 
@@ -135,13 +155,14 @@ static void ranges_ready(struct sp_coherence *coherence)
     if (error == -ECANCELED && !coherence->is_strict) {
         sp_coherence_restart(coherence);
         coherence->is_strict = true;
+        try_for_all(globals);
         sp_coherence_begin(coherence, globals->arena, globals->device->agent);
         return;
     }
     init->error = error;
     if (error) {
         sp_coherence_end(coherence, false);
-        end_turn(globals, error, coherence->is_strict);
+        end_turn(globals, error);
         unreference(init); /* there is no work */
     } else {
         init->work.failures_seen = sp_coherence_failures_seen(coherence);
@@ -202,13 +223,13 @@ static int make_on_device(struct sp_globals *globals, unsigned char *address)
 {
     take_turn(globals);
     if (are_current(globals)) { /* a command on its second try was faster */
-        end_turn(globals, 0, false);
+        end_turn(globals, 0);
         return 0;
     }
     clear(globals, address);
     struct init *init = begin_on_device(globals, address, false);
     if (!init) {
-        end_turn(globals, -ENOMEM, false);
+        end_turn(globals, -ENOMEM);
         return -ENOMEM;
     }
     sp_gate_wait(&init->begun);
@@ -259,23 +280,9 @@ int sp_globals_get(struct sp_globals *globals, struct sp_code *code, unsigned ch
     return error;
 }
 
-/* sp_values.give */
-static void give(struct sp_values *values, struct sp_values_wait *wait)
+/* By who has the turn, for `tried_for`: relying on nothing. */
+static void try_for_those(struct sp_globals *globals)
 {
-    struct sp_globals *globals = (struct sp_globals *)values;
-    pthread_mutex_lock(&globals->turn_lock);
-    bool is_given = !globals->has_turn && are_current(globals);
-    bool is_first = !globals->has_turn && !is_given;
-    if (!is_given) {
-        wait->next = globals->waiting;
-        globals->waiting = wait;
-        globals->has_turn = true;
-    }
-    pthread_mutex_unlock(&globals->turn_lock);
-    if (is_given)
-        wait->given(wait, 0);
-    if (!is_first)
-        return;
     /* Relaxed: who asks has the address from sp_globals_get. */
     unsigned char *address = atomic_load_explicit(&globals->address, memory_order_relaxed);
     struct sp_executable *executable = sp_executable_reference(globals->executable);
@@ -284,8 +291,28 @@ static void give(struct sp_values *values, struct sp_values_wait *wait)
     if (init)
         unreference(init);
     else
-        end_turn(globals, -ENOMEM, true);
+        end_turn(globals, -ENOMEM);
     sp_executable_unreference(executable);
+}
+
+/* sp_values.give */
+static void give(struct sp_values *values, struct sp_values_wait *wait)
+{
+    struct sp_globals *globals = (struct sp_globals *)values;
+    pthread_mutex_lock(&globals->turn_lock);
+    bool is_given = !globals->has_turn && are_current(globals);
+    bool is_first = !globals->has_turn && !is_given;
+    if (!is_given) {
+        struct sp_values_wait **list = is_first ? &globals->tried_for : &globals->waiting;
+        wait->next = *list;
+        *list = wait;
+        globals->has_turn = true;
+    }
+    pthread_mutex_unlock(&globals->turn_lock);
+    if (is_given)
+        wait->given(wait, 0);
+    if (is_first)
+        try_for_those(globals);
 }
 
 void sp_globals_init(struct sp_globals *globals, struct sp_executable *executable,

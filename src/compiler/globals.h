@@ -28,9 +28,10 @@ struct sp_globals {
      * begins until it has ended. Its lock comes last, and is held for a few instructions. */
     pthread_mutex_t turn_lock;
     pthread_cond_t turn_over;
-    bool has_turn;                  /* somebody */
-    struct sp_values_wait *waiting; /* for that one's end */
-    uint32_t num_turns;             /* whoever has the turn counts it */
+    bool has_turn;                    /* somebody */
+    struct sp_values_wait *tried_for; /* asked before that one began, who relies on nothing */
+    struct sp_values_wait *waiting;   /* the others who wait for that one's end */
+    uint32_t num_turns;               /* whoever has the turn counts it */
 };
 
 /* `arena`: the context's. */

@@ -9,6 +9,7 @@
 #include "svm/coherence.h"
 #include "svm/heap.h"
 #include "unit.h"
+#include "util/alloc.h"
 
 enum { BYTES = 100 };
 
@@ -227,24 +228,73 @@ static void what_fails_is_written_again(void **state)
     assert_int_equal(globals.values.life, fake.life);
 }
 
-/* What fails although it relied on nothing is not written again for who waited, but for who comes
- * later. */
+/* What fails although it relied on nothing is not written again for who it was written for, but for
+ * who comes later. */
 static void what_stays_so_is_said(void **state)
 {
     (void)state;
-    struct wait waits[2], later;
+    struct wait wait, later;
     get();
     end_values(-ENOMEM);
-    ask(&waits[0]);
-    ask(&waits[1]);
+    ask(&wait);
     end_values(-ENOMEM);
-    expect_given(&waits[0], -ENOSPC);
-    expect_given(&waits[1], -ENOSPC);
+    expect_given(&wait, -ENOSPC);
     assert_false(is_being_written());
     ask(&later);
     end_values(0);
     expect_given(&later, 0);
     assert_int_equal(globals.values.life, fake.life);
+}
+
+/* Who asks while they are being written by one that relies on nothing may do so because that one
+ * has failed, of which nobody was told yet: they are written once more, for all of these. */
+static void a_try_for_others_is_nobodys_error(void **state)
+{
+    (void)state;
+    for (int fails = 0; fails < 2; fails++) {
+        struct wait first, waits[2];
+        get();
+        end_values(-ENOMEM);
+        ask(&first);
+        ask(&waits[0]);
+        ask(&waits[1]);
+        end_values(-ENOMEM);
+        expect_given(&first, -ENOSPC);
+        assert_int_equal(waits[0].count + waits[1].count, 0);
+        end_values(fails ? -ENOMEM : 0);
+        expect_given(&waits[0], fails ? -ENOSPC : 0);
+        expect_given(&waits[1], fails ? -ENOSPC : 0);
+        assert_false(is_being_written());
+        fake.life++;
+        fake.lost(&fake, "a test");
+    }
+}
+
+/* Without memory to try again those hear of that who asked, and the next one tries. */
+static void memory_may_be_short(void **state)
+{
+    (void)state;
+    struct wait waits[2], later;
+    unsigned n = 0;
+    for (bool is_short = true; is_short;) {
+        get();
+        ask(&waits[0]);
+        ask(&waits[1]);
+        sp_alloc_fail_at(++n);
+        end_values(-ENOMEM);
+        sp_alloc_fail_at(0);
+        is_short = !is_being_written();
+        if (is_short) {
+            expect_given(&waits[0], -ENOMEM);
+            expect_given(&waits[1], -ENOMEM);
+            ask(&later);
+        }
+        end_values(0);
+        expect_given(is_short ? &later : &waits[0], 0);
+        fake.life++;
+        fake.lost(&fake, "a test");
+    }
+    assert_true(n > 2);
 }
 
 static void *get_on_thread(void *unused)
@@ -296,6 +346,8 @@ int main(void)
         WITH_GLOBALS(what_is_cancelled_is_written_again),
         WITH_GLOBALS(what_fails_is_written_again),
         WITH_GLOBALS(what_stays_so_is_said),
+        WITH_GLOBALS(a_try_for_others_is_nobodys_error),
+        WITH_GLOBALS(memory_may_be_short),
         WITH_GLOBALS(who_enqueues_waits_for_the_turn),
         WITH_GLOBALS(nobody_asks_for_ever),
     };
