@@ -637,7 +637,7 @@ static void run(const struct scenario *scenario, const char *fails, const char *
         setenv("SAMEPAGE_DEVICES", scenario->devices, 1);
         setenv("SAMEPAGE_VIRTUAL_FAILS", fails, 1);
         setenv("SAMEPAGE_TEST_SEED", seed, 1);
-        alarm(60);
+        alarm(600); /* a hang is a failure */
         execl("/proc/self/exe", "device_failures", scenario->name, NULL);
         _exit(127);
     }

@@ -338,18 +338,23 @@ static bool is_stopped(pid_t process)
 }
 
 /* In another process: stops the application, lets the first command go, and the application only
- * some time later. */
-static pid_t stop_meanwhile(cl_uint *flag, volatile cl_ulong *continued)
+ * when the last command has come to its end, or for long has not. */
+static pid_t stop_meanwhile(cl_uint *flag, const cl_uint *reached, volatile cl_ulong *continued)
 {
+    enum { MILLISECOND = 1000, WITHOUT = 200, AHEAD = 60000 };
     pid_t parent = getpid(), child = fork();
     REQUIRE(child >= 0);
     if (child)
         return child;
     kill(parent, SIGSTOP);
     while (!is_stopped(parent))
-        usleep(1000);
+        usleep(MILLISECOND);
     __atomic_store_n(flag, 1, __ATOMIC_SEQ_CST);
-    usleep(200000); /* so long is the application not there */
+    for (int i = 0; i < (is_ahead ? AHEAD : WITHOUT); i++) {
+        if (__atomic_load_n(reached, __ATOMIC_SEQ_CST))
+            break;
+        usleep(MILLISECOND);
+    }
     *continued = now();
     kill(parent, SIGCONT);
     _exit(0);
@@ -357,15 +362,18 @@ static pid_t stop_meanwhile(cl_uint *flag, volatile cl_ulong *continued)
 
 static void nobody_needs_the_application(void)
 {
-    cl_uint *flag = new_flag(), *p = new_region(), *q = new_region();
+    cl_uint *flag = new_flag(), *reached = new_flag(), *p = new_region(), *q = new_region();
     volatile cl_ulong *continued =
         mmap(NULL, sizeof *continued, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     REQUIRE(continued != MAP_FAILED);
     cl_event first = enqueue_wait(queues[1], flag, p, false);
     cl_event second = enqueue_mix(queues[2], p, q, 1, 1, &first);
     cl_event third = enqueue_step(queues[1], q, 5, 1, &second);
+    CHECK_CL(clSetKernelArgSVMPointer(step, 0, reached), CL_SUCCESS);
+    cl_event fourth = launch(queues[1], step, 1, 0, NULL); /* writes the 5 there, too */
     CHECK_CL(clFlush(queues[1]), CL_SUCCESS);
-    pid_t child = stop_meanwhile(flag, continued);
+    pid_t child = stop_meanwhile(flag, reached, continued);
+    CHECK_CL(end_of(fourth), CL_COMPLETE);
     CHECK_CL(clWaitForEvents(1, &third), CL_SUCCESS);
     while (waitpid(child, NULL, 0) < 0)
         ;
@@ -385,6 +393,7 @@ static void nobody_needs_the_application(void)
     clReleaseEvent(third);
     munmap((void *)continued, sizeof *continued);
     clSVMFree(context, flag);
+    clSVMFree(context, reached);
     clSVMFree(context, p);
     clSVMFree(context, q);
 }

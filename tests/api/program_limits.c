@@ -4,7 +4,6 @@
 
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A table of 2^27 numbers: its expression does not fit. */
@@ -18,20 +17,11 @@ static const char hungry[] =
     "__constant int t[] = { A9 0 };\n"
     "__kernel void k(__global int *p) { p[0] = t[p[0]]; }\n";
 
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static void check_refused(struct check_setup *setup, const char *source, const char *words)
 {
     static char log[1 << 20];
     cl_program program = source_program(setup->context, source);
-    double start = seconds();
     CHECK_CL(clBuildProgram(program, 0, NULL, NULL, NULL, NULL), CL_BUILD_PROGRAM_FAILURE);
-    CHECK(seconds() - start < 20);
     CHECK_CL(
         clGetProgramBuildInfo(program, setup->device, CL_PROGRAM_BUILD_LOG, sizeof log, log, NULL),
         CL_SUCCESS);

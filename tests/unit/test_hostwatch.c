@@ -525,7 +525,7 @@ static void only_whole_pages_are_watched(void **state)
     unmap(&range);
 }
 
-enum { CHILD_OK = 0, CHILD_ARMED = 1, CHILD_TOLD_LESS = 2, CHILD_SECONDS = 30 };
+enum { CHILD_OK = 0, CHILD_ARMED = 1, CHILD_TOLD_LESS = 2, CHILD_SECONDS = 300 };
 
 /* In the child: nothing hangs, nothing is watched, and a watch of the parent says that all was
  * written. */
