@@ -39,9 +39,10 @@
 struct agent {
     struct sp_device *device; /* NULL: no such agent */
     uint64_t used_bytes;      /* private backings, and what is leaving */
+    uint64_t bound_bytes;     /* of these, what is known to be there */
     uint64_t leaving_bytes;   /* of parts that were taken off while peers have them mapped */
-    /* When a binding last found no memory, and what was bound then; 0: never. And which shortage
-     * of any agent's that was. */
+    /* When a binding last found no memory, and what was bound then, or has been since; 0: never.
+     * And which shortage of any agent's that was. */
     uint64_t short_ns, short_bytes, shortage;
     struct sp_binding *newest, *oldest;
     uint32_t life;    /* of the device: what is bound is bound in this one */
@@ -118,12 +119,34 @@ static void orphan(struct sp_binding *binding)
         sp_binding_take_off(binding);
 }
 
-/* It has no memory for so much more than what is bound. With the lock held. */
-static void note_shortage(struct agent *agent, uint64_t bytes)
+/* It has no memory for more than what is bound, of which nothing that is still under way, or failed
+ * as well, is any. With the lock held. */
+static void note_shortage(struct agent *agent)
 {
     agent->short_ns = sp_time_ns();
-    agent->short_bytes = agent->used_bytes - bytes;
+    agent->short_bytes = agent->bound_bytes;
     agent->shortage = ++bindings.num_shortages;
+}
+
+/* What a backing of its own has become. With the lock held. */
+static void note_backing(struct sp_binding *binding, int error)
+{
+    struct agent *agent = &bindings.agents[binding->agent];
+    binding->has_memory = !error;
+    if (!error)
+        agent->bound_bytes += binding->bytes;
+    else if (error == -ENOSPC)
+        note_shortage(agent);
+    if (agent->short_bytes < agent->bound_bytes)
+        agent->short_bytes = agent->bound_bytes;
+}
+
+/* Its memory, which was no other agent's, is free. With the lock held. */
+static void give_back(struct agent *agent, const struct sp_binding *binding)
+{
+    agent->used_bytes -= binding->bytes;
+    if (binding->has_memory)
+        agent->bound_bytes -= binding->bytes;
 }
 
 static void trace_binding(const struct sp_binding *binding, int error)
@@ -170,8 +193,8 @@ static void is_bound(struct sp_binding *binding, int error)
         }
     }
     binding->seers = NULL;
-    if (error == -ENOSPC && binding->span && binding->backing == SP_BACKING_PRIVATE)
-        note_shortage(&bindings.agents[binding->agent], binding->bytes);
+    if (binding->span && binding->backing == SP_BACKING_PRIVATE)
+        note_backing(binding, error);
     if (error && binding->span)
         orphan(binding);
     sp_bindings_unlock();
@@ -206,7 +229,7 @@ static void end_peer(struct sp_binding *peer)
     peer->home = NULL;
     if (--home->peers == 0 && !home->span) {
         agent->leaving_bytes -= home->bytes;
-        agent->used_bytes -= home->bytes;
+        give_back(agent, home);
     }
     unreference(home);
 }
@@ -263,7 +286,7 @@ static void unlink_binding(struct sp_binding *binding)
     if (binding->peers)
         agent->leaving_bytes += binding->bytes;
     else if (binding->backing == SP_BACKING_PRIVATE)
-        agent->used_bytes -= binding->bytes;
+        give_back(agent, binding);
     else if (binding->backing == SP_BACKING_HOME)
         sp_atomic_unmark((uintptr_t)binding->start, binding->bytes, binding->agent);
     binding->span = NULL;

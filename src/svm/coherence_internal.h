@@ -219,6 +219,7 @@ struct sp_binding {
     struct sp_work bind, unbind;
     uint64_t asked_ns; /* parts, with the trace only: when it was asked for */
     bool is_ready;     /* bound, or `error` says why not */
+    bool has_memory;   /* a private backing that counts as bound: of its agent */
     bool is_orphan;    /* it is no good any more, and is taken off when no command needs it */
     int error;
     struct sp_waiter *waiters; /* until it is ready */

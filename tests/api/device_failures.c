@@ -388,6 +388,42 @@ static void room_is_made_later(void)
     tear_down(MAX_DEVICES);
 }
 
+/* Two commands of two queues whose bindings find no memory at the same time: for each of them in
+ * turn what is not in use leaves room. */
+static void room_is_made_for_two(void)
+{
+    enum { IDLE = 2, TWO = 2 };
+    set_up(1);
+    cl_int error;
+    cl_command_queue own[TWO];
+    cl_uint *idle[IDLE], *p[TWO];
+    for (int i = 0; i < IDLE; i++) { /* these fill it */
+        idle[i] = new_region(LARGE, 1);
+        CHECK_CL(end_of(enqueue_step(queues[0], idle[i], 4, 0, NULL)), CL_COMPLETE);
+    }
+    cl_event events[TWO], gate = clCreateUserEvent(context, &error);
+    REQUIRE_CL(error);
+    for (int i = 0; i < TWO; i++) {
+        p[i] = new_region(LARGE, 1);
+        own[i] = clCreateCommandQueueWithProperties(context, devices[0], NULL, &error);
+        REQUIRE_CL(error);
+        events[i] = enqueue_step(own[i], p[i], 5, 1, &gate);
+    }
+    CHECK_CL(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+    clReleaseEvent(gate);
+    for (int i = 0; i < TWO; i++) {
+        CHECK_CL(end_of(events[i]), CL_COMPLETE);
+        CHECK(is_all(p[i], 8));
+        clReleaseCommandQueue(own[i]);
+        clSVMFree(context, p[i]);
+    }
+    for (int i = 0; i < IDLE; i++) {
+        CHECK(is_all(idle[i], 7));
+        clSVMFree(context, idle[i]);
+    }
+    tear_down(1);
+}
+
 /* Kernels find the initial values of the program, or do not run. One failure is made good. */
 static void initial_values(void)
 {
@@ -616,6 +652,7 @@ static const struct scenario {
     {"home", "virtual,mem=64M", "bind:1:4", home_is_needed},
     {"beyond", "virtual,mem=64M", "beyond:6", others_have_its_memory},
     {"later", "virtual:2,mem=64M", "beyond:5", room_is_made_later},
+    {"two", "virtual,mem=64M", "beyond:5", room_is_made_for_two},
     {"reach", "virtual,mem=64M", "bind:2:2", home_is_reached_unnamed},
     {"map", "virtual,mem=64M", "departure:1:2", a_map_fails},
     {"eviction", "virtual,mem=64M", "departure:1", an_eviction_fails},

@@ -396,6 +396,52 @@ static void what_failed_before_is_nobodys_error(void **state)
     }
 }
 
+/* A region of its own, which only the host has, and a command of that queue which uses it. */
+static cl_event enqueue_other(cl_command_queue to, unsigned char **other)
+{
+    *other = region = sp_arena_alloc(context->arena, (size_t)3 << 20, 0, 0, SP_PATH_PRIVATE);
+    assert_non_null(region);
+    sp_region_written(context->arena, region, BYTES);
+    return enqueue_to(to, SP_ACCESS_READ_WRITE, 0, NULL);
+}
+
+/* Two bindings find no memory at the same time. Neither counts for the other as what is there: each
+ * command in turn has what nobody uses leave room. */
+static void two_are_short_of_memory(void **state)
+{
+    (void)state;
+    enum { TWO = 2 };
+    unsigned char *idle = region, *regions[TWO];
+    cl_event event = enqueue(), events[TWO];
+    struct sp_work *binds[TWO], *copies[TWO];
+    end(last(SP_WORK_BIND), 0);
+    end(last(SP_WORK_TRANSFER), 0);
+    end(work_of(event), 0);
+    check_end(event, CL_COMPLETE);
+    for (int i = 0; i < TWO; i++) {
+        events[i] = enqueue_other(i ? other_queue : queue, &regions[i]);
+        binds[i] = last(SP_WORK_BIND);
+        copies[i] = last(SP_WORK_TRANSFER);
+    }
+    for (int i = 0; i < TWO; i++)
+        end(binds[i], -ENOMEM);
+    for (int i = 0; i < TWO; i++)
+        end(copies[i], -ECANCELED);
+    for (int i = 0; i < TWO; i++)
+        end(work_of(events[i]), -ECANCELED);
+    for (int i = 0; i < TWO; i++) { /* what was there goes to the host */
+        assert_int_equal(last(SP_WORK_TRANSFER)->range.destination, SP_AGENT_HOST);
+        end(last(SP_WORK_TRANSFER), 0);
+        while (has(SP_WORK_UNBIND))
+            end(last(SP_WORK_UNBIND), 0);
+        play_strictly(events[i]);
+        assert_int_equal(has(SP_WORK_BIND), i + 1 < TWO);
+        check_end(events[i], CL_COMPLETE);
+    }
+    sp_arena_free(context->arena, regions[0]);
+    sp_arena_free(context->arena, idle);
+}
+
 /* A command that only moves something waits for it from the start. */
 static void a_migration_begins_again(void **state)
 {
@@ -570,6 +616,8 @@ int main(void)
 {
 #define WITH_REGION(test) cmocka_unit_test_setup_teardown(test, new_region, end_region)
     const struct CMUnitTest tests[] = {
+        /* First: while nothing was short of memory. */
+        WITH_REGION(two_are_short_of_memory),
         WITH_REGION(what_fails_once_is_made_good),
         WITH_REGION(a_binding_that_fails_twice_is_an_error),
         WITH_REGION(a_copy_that_fails_twice_is_an_error),
