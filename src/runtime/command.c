@@ -506,6 +506,7 @@ static bool begin_ranges(struct sp_command *command)
         return true;
     command->coherence.ready = ranges_ready;
     command->coherence.is_strict = !command->has_work || command->is_again;
+    command->coherence.reaches_home = command->has_work && command->work.kind == SP_WORK_KERNEL;
     command->coherence.is_map =
         command->event.type == CL_COMMAND_SVM_MAP || command->event.type == CL_COMMAND_MAP_BUFFER;
     command->coherence.is_migration = command->event.type == CL_COMMAND_SVM_MIGRATE_MEM ||

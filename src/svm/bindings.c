@@ -631,7 +631,8 @@ static bool is_range_awaited(const struct sp_coherence *coherence, const struct 
 static int wait_for_bindings(struct sp_coherence *coherence)
 {
     const struct agent *agent = &bindings.agents[coherence->agent];
-    struct sp_binding *newest = coherence->is_strict ? agent->newest : NULL;
+    struct sp_binding *newest =
+        coherence->is_strict && coherence->reaches_home ? agent->newest : NULL;
     struct sp_supply supply = {0};
     size_t count = 0;
     for (unsigned i = 0; i < coherence->count; i++)
@@ -661,7 +662,9 @@ static void count_pinning(uint32_t agents, int more)
 static int pin_ranges(struct sp_coherence *coherence)
 {
     coherence->work->life = bindings.agents[coherence->agent].life;
-    int error = sp_arena_for_each_new_home(coherence->arena, bind_home, coherence->agent);
+    int error = 0;
+    if (coherence->reaches_home)
+        error = sp_arena_for_each_new_home(coherence->arena, bind_home, coherence->agent);
     for (unsigned i = 0; !error && i < coherence->count; i++)
         sp_path_decide(coherence->ranges[i].region, coherence->agent, coherence->is_migration);
     for (unsigned i = 0; !error && i < coherence->count; i++)

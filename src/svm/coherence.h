@@ -73,6 +73,7 @@ struct sp_coherence {
     /* Waits for its bindings, and for the copies that the agent itself makes, too: its work relies
      * on nothing that is under way */
     bool is_strict;
+    bool reaches_home;       /* its work may reach regions of the home path that it does not name */
     bool is_migration;       /* the application says where it wants the ranges */
     bool is_map;             /* the host changes the ranges after the end, until it unmaps them */
     unsigned next;           /* the range to acquire next */
@@ -122,9 +123,9 @@ static inline void sp_coherence_note_failures(struct sp_coherence *coherence,
     coherence->failures_seen = atomic_load_explicit(&device->failures, memory_order_acquire);
 }
 
-/* Makes all ranges current on `agent`, and all regions of the arena's home path reachable there,
- * then calls ready: at once, or later on a thread of a device. For an agent that is a device,
- * copies that it makes itself may still be under way: its works come after them. */
+/* Makes all ranges current on `agent` (and, with reaches_home, all regions of the arena's home path
+ * reachable there), then calls ready: at once, or later on a thread of a device. For an agent that
+ * is a device, copies that it makes itself may still be under way: its works come after them. */
 void sp_coherence_begin(struct sp_coherence *coherence, struct sp_arena *arena, uint32_t agent);
 
 /* Whether commands can begin while others on other devices are under way that they come after:

@@ -243,9 +243,9 @@ void sp_agent_submit(uint32_t agent, struct sp_work *work);
 void sp_bindings_add_agent(struct sp_device *device,
                            void (*lost)(struct sp_device *device, const char *reason));
 
-/* Binds and pins the spans of all ranges of `coherence`, and binds those of the home path. True: it
- * is done, or coherence->error says why not. False: there is no room until other commands have
- * ended; then sp_coherence_pinned is called. */
+/* Binds and pins the spans of all ranges of `coherence`, and binds those of the home path that it
+ * may reach. True: it is done, or coherence->error says why not. False: there is no room until
+ * other commands have ended; then sp_coherence_pinned is called. */
 bool sp_bindings_pin(struct sp_coherence *coherence, struct sp_arena *arena);
 
 /* The same for a command that has waited for bindings which failed and were not asked for on its

@@ -272,6 +272,37 @@ static void home_is_reached_unnamed(void)
     tear_down(1);
 }
 
+/* What is no kernel reaches only what it names, and has nothing to do with that. The first binding
+ * is well. */
+static void home_is_not_needed(void)
+{
+    static const cl_uint value = 6;
+    cl_event events[4];
+    set_up(1);
+    cl_uint *p = new_region(LARGE, 1000), *q = new_region(BYTES, 50);
+    CHECK_CL(end_of(enqueue_step(queues[0], p, 7, 0, NULL)), CL_COMPLETE);
+    cl_uint *fine = clSVMAlloc(context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, LARGE, 0);
+    REQUIRE(fine);
+    CHECK_CL(clEnqueueMarkerWithWaitList(queues[0], 0, NULL, &events[0]), CL_SUCCESS);
+    CHECK_CL(
+        clEnqueueSVMMigrateMem(queues[0], 1, (const void *[]){p}, NULL, 0, 0, NULL, &events[1]),
+        CL_SUCCESS);
+    CHECK_CL(clEnqueueSVMMemFill(queues[0], p, &value, 4, BYTES / 2, 0, NULL, &events[2]),
+             CL_SUCCESS);
+    CHECK_CL(
+        clEnqueueSVMMemcpy(queues[0], CL_FALSE, p + COUNT / 2, p, BYTES / 2, 0, NULL, &events[3]),
+        CL_SUCCESS);
+    for (int i = 0; i < 4; i++)
+        CHECK_CL(end_of(events[i]), CL_COMPLETE);
+    CHECK(is_all(p, 6));
+    CHECK_CL(end_of(enqueue_step(queues[0], p, 7, 0, NULL)), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+    CHECK(is_all(p, 6) && is_all(q, 50));
+    clSVMFree(context, fine);
+    clSVMFree(context, p);
+    clSVMFree(context, q);
+    tear_down(1);
+}
+
 /* A transfer to the host fails twice: so does the map, and nothing else. */
 static void a_map_fails(void)
 {
@@ -654,6 +685,7 @@ static const struct scenario {
     {"later", "virtual:2,mem=64M", "beyond:5", room_is_made_later},
     {"two", "virtual,mem=64M", "beyond:5", room_is_made_for_two},
     {"reach", "virtual,mem=64M", "bind:2:2", home_is_reached_unnamed},
+    {"named", "virtual,mem=64M", "bind:2:9", home_is_not_needed},
     {"map", "virtual,mem=64M", "departure:1:2", a_map_fails},
     {"eviction", "virtual,mem=64M", "departure:1", an_eviction_fails},
     {"once", "virtual,mem=64M", "init:1", values_are_given_once},
