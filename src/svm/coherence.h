@@ -149,8 +149,8 @@ sp_fence sp_fence_take(uint32_t agent);
 void sp_fences_drop(struct sp_work *work);
 
 /* The work of a command was cancelled, or not submitted because something that it needed was: it is
- * as before begin, holds nothing, and begin may be called again. A negative errno where it cannot
- * be done again, because what it reads could not be copied. */
+ * as before begin, holds nothing, and begin may be called again. -EIO where it is not to be done
+ * again, because what it reads could not be copied from a device that has died. */
 int sp_coherence_restart(struct sp_coherence *coherence);
 
 /* Begins to move what the command will read to `agent`, which is a device, ahead of its start:

@@ -38,7 +38,7 @@ uint64_t sp_changes_listed(void);
 void sp_change_list(struct sp_coherence *coherence, struct sp_range_use *range);
 
 /* Takes the range off the list, if it is in it; those who wait for it go on. The promise that
- * brought it is not needed any more: 0, or that copy's error. Takes the region's lock. */
+ * brought it is not needed any more: as sp_promise_end. Takes the region's lock. */
 int sp_change_unlist(struct sp_range_use *range);
 
 /* For a command that began ahead: what is still being changed is there in its device's order, is
@@ -175,8 +175,8 @@ bool sp_copy_promise(struct sp_supply *supply, struct sp_coherence *coherence,
  * changed: what it promised is given, or dropped. With the region's lock held. */
 void sp_promises_settle(struct sp_range_use *supplier, bool is_good);
 
-/* The range needs its promise no more: 0, or the error of that copy, but -ECANCELED. With the
- * region's lock held. */
+/* The range needs its promise no more: 0, or -EIO where that copy failed since a device had died.
+ * What failed while the devices live can be copied anew. With the region's lock held. */
 int sp_promise_end(struct sp_range_use *range);
 
 /* The copies from an agent that died will not bring anything. Calls `lost` for ranges that nobody

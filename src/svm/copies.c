@@ -551,7 +551,7 @@ int sp_promise_end(struct sp_range_use *range)
     struct sp_copy *copy = range->promise;
     if (!copy)
         return 0;
-    int error = copy->is_finished && copy->error != -ECANCELED ? copy->error : 0;
+    int error = copy->is_finished && copy->error == -EIO ? -EIO : 0;
     range->promise = NULL;
     drop_copy(copy);
     return error;

@@ -4,6 +4,7 @@ set(SP_API_TESTS_DEVICES
   device_death
   device_death_idle
   device_failures
+  failures_random
   device_paths
   device_peers
   device_prints

@@ -60,6 +60,8 @@ struct command {
     int error;
 };
 
+static int transfer_fails; /* the next one, with this */
+
 static int run_work(uint32_t agent, struct sp_work *work)
 {
     for (uint32_t i = 0; i < work->num_after; i++)
@@ -68,6 +70,10 @@ static int run_work(uint32_t agent, struct sp_work *work)
     if (work->life && work->life != fakes[agent].device.life)
         return -EIO;
     if (work->kind == SP_WORK_TRANSFER) {
+        int error = transfer_fails;
+        transfer_fails = 0;
+        if (error)
+            return error;
         if (work->range.source_life &&
             work->range.source_life != fakes[work->range.source].device.life)
             return -EIO;
@@ -616,6 +622,46 @@ static void a_copy_that_fails_takes_its_reader_along(void **state)
     clear_scene(&scene);
 }
 
+/* The copy fails while the devices live, since there was no memory for it or for where it was to
+ * go: what was changed is still there, and who was to read it copies it anew. */
+static void a_copy_that_fails_is_made_again(void **state)
+{
+    (void)state;
+    static const int errors[] = {-ENOMEM, -EFAULT, -ECANCELED};
+    for (int i = 0; i < 6; i++) {
+        struct scene scene = set_scene(true);
+        struct command first = {
+            .start = scene.at, .bytes = BYTES, .access = SP_ACCESS_DISCARD, .value = 7};
+        struct command second = {
+            .start = scene.at, .bytes = BYTES, .access = SP_ACCESS_READ_WRITE, .value = 8};
+        start(scene.arena, &first, 1, NULL);
+        start(scene.arena, &second, 2, &first);
+        run(1);
+        transfer_fails = errors[i / 2];
+        if (i % 2) { /* told before the change is known */
+            run_and_tell(2);
+            tell(1);
+        } else {
+            tell(1);
+            run_and_tell(2);
+        }
+        assert_int_equal(transfer_fails, 0);
+        assert_int_equal(end(&first), 0);
+        assert_int_equal(second.error, -ECANCELED);
+        assert_int_equal(sp_coherence_restart(&second.coherence), 0);
+        second.is_ready = second.is_over = false;
+        second.coherence.is_strict = true;
+        sp_coherence_begin(&second.coherence, scene.arena, 2);
+        run_and_tell(2);
+        assert_true(second.is_ready);
+        submit(&second);
+        run_and_tell(2);
+        assert_int_equal(end(&second), 0);
+        assert_int_equal(second.seen, 7);
+        clear_scene(&scene);
+    }
+}
+
 /* Something else wants what was there before, in the same memory. */
 static void an_older_copy_does_not_overtake(void **state)
 {
@@ -657,6 +703,7 @@ int main(void)
         cmocka_unit_test(what_begins_again_has_nothing_listed),
         cmocka_unit_test(a_copy_of_what_failed_is_not_trusted),
         cmocka_unit_test(a_copy_that_fails_takes_its_reader_along),
+        cmocka_unit_test(a_copy_that_fails_is_made_again),
         cmocka_unit_test(an_older_copy_does_not_overtake),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
