@@ -306,15 +306,20 @@ static unsigned compare_all(unsigned round)
     return errors;
 }
 
-/* Each device counted the kernels that it ran. By then nothing fails. */
+/* Each device counted the kernels that it ran. What is still to fail does so by now. */
 static void compare_counters(void)
 {
     for (int d = 0; d < DEVICES; d++) {
-        struct issued issued = {.to = 0, .queue = d};
-        CHECK_CL(enqueue_kernel(get_counter, &issued, 0, NULL), CL_SUCCESS);
-        CHECK_CL(end_of(issued.event), CL_COMPLETE);
+        cl_int status = CL_OUT_OF_RESOURCES;
+        for (int i = 0; i < MAX_ROUNDS && status != CL_COMPLETE; i++) {
+            struct issued issued = {.to = 0, .queue = d};
+            if (!enqueue_kernel(get_counter, &issued, 0, NULL))
+                status = end_of(issued.event);
+            CHECK(status == CL_COMPLETE || !is_strict);
+        }
+        CHECK_CL(status, CL_COMPLETE);
         fill_model(0, counters[d] + 2);
-        CHECK(compare_all(MAX_ROUNDS) == 0);
+        CHECK(compare_all(MAX_ROUNDS) == 0 || !is_strict);
     }
 }
 
@@ -343,18 +348,30 @@ static void play(void)
 static const struct form {
     const char *fails, *memory;
     bool is_pooled, is_strict; /* nobody notices */
-    int first, count;          /* of numbers in it */
+    bool is_fixed;    /* no paths change: what leaves a device for another path is lost where that
+                         fails, which is told */
+    int first, count; /* of numbers in it */
 } forms[] = {
-    {"bind:%d@%d", "64M", true, true, 1, 30},   {"arrival:%d@%d", "64M", true, true, 1, 60},
-    {"init:%d@%d", "64M", true, true, 1, 1},    {"departure:%d@%d", "256M", false, true, 1, 20},
-    {"beyond:%d", "64M", false, true, 4, 3},    {"any:%d:2", "64M", true, false, 1, 40},
-    {"any:%d:7@%d", "64M", true, false, 1, 60}, {"init:%d:2", "64M", false, false, 1, 2},
+    {"bind:%d@%d", "64M", true, true, false, 1, 30},
+    {"arrival:%d@%d", "64M", true, true, false, 1, 60},
+    {"init:%d@%d", "64M", true, true, false, 1, 1},
+    {"departure:%d@%d", "256M", false, true, true, 1, 20},
+    {"beyond:%d", "64M", false, true, false, 4, 3},
+    {"any:%d:2", "64M", true, false, false, 1, 40},
+    {"any:%d:7@%d", "64M", true, false, false, 1, 60},
+    {"init:%d:2", "64M", false, false, false, 1, 2},
 };
 
+enum { FORMS = sizeof forms / sizeof forms[0] };
+
+/* Seeds that were not right once: a promised copy that failed. */
+static const unsigned wrong_once[] = {145};
+
 /* Runs the test for one of them, in a process of its own. */
-static void run(unsigned form, unsigned number, unsigned device, unsigned seed)
+static void run(unsigned seed)
 {
-    const struct form *chosen = &forms[form];
+    const struct form *chosen = &forms[seed % FORMS];
+    unsigned number = seed / FORMS, device = seed / FORMS % 2;
     char fails[32], selection[64], text[16];
     int status = -1;
     snprintf(fails, sizeof fails, chosen->fails,
@@ -370,6 +387,8 @@ static void run(unsigned form, unsigned number, unsigned device, unsigned seed)
         setenv("SAMEPAGE_TEST_SEED", text, 1);
         if (chosen->is_pooled)
             setenv("SAMEPAGE_TEST_POOL", "1", 1);
+        if (chosen->is_fixed)
+            setenv("SAMEPAGE_PATHS", "fixed", 1);
         if (chosen->is_strict)
             setenv("SAMEPAGE_TEST_STRICT", "1", 1);
         alarm(60);
@@ -386,7 +405,6 @@ static void run(unsigned form, unsigned number, unsigned device, unsigned seed)
  * many. */
 int main(int argc, char **argv)
 {
-    enum { FORMS = sizeof forms / sizeof forms[0] };
     if (argc == 2 && !strcmp(argv[1], "play")) {
         play();
         return check_result();
@@ -394,6 +412,8 @@ int main(int argc, char **argv)
     unsigned first = argc == 3 ? (unsigned)atoi(argv[1]) : 1;
     unsigned count = argc == 3 ? (unsigned)atoi(argv[2]) : 48;
     for (unsigned seed = first; seed < first + count; seed++)
-        run(seed % FORMS, seed / FORMS, seed / FORMS % 2, seed);
+        run(seed);
+    for (size_t i = 0; argc == 1 && i < sizeof wrong_once / sizeof wrong_once[0]; i++)
+        run(wrong_once[i]);
     return check_result();
 }

@@ -4,7 +4,6 @@ set(SP_API_TESTS_DEVICES
   device_death
   device_death_idle
   device_failures
-  failures_random
   device_paths
   device_peers
   device_prints
@@ -15,6 +14,7 @@ set(SP_API_TESTS_DEVICES
   devices_random
   devices_share
   exit_while_parked
+  failures_random
   map_parts
   map_populate
   pooled_death
