@@ -391,7 +391,7 @@ static void what_failed_before_is_nobodys_error(void **state)
         end(work_of(first), 0);
         check_end(first, CL_COMPLETE);
         check_end(second, fails ? CL_MEM_OBJECT_ALLOCATION_FAILURE : CL_COMPLETE);
-        sp_arena_free(context->arena, region);
+        end_region(NULL);
         new_region(NULL);
     }
 }
