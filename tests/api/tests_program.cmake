@@ -3,6 +3,7 @@ set(SP_API_TESTS_PROGRAM
   kernel_args
   kernel_create
   kernel_enqueue_errors
+  kernel_large
   kernel_non_uniform
   kernel_queries
   kernel_special_code

@@ -45,7 +45,7 @@ static bool loop_is_divergent(const struct sp_wg_analysis *analysis, const struc
 {
     SP_BITS_EACH(b, &loop->blocks)
     if (sp_bits_has(&analysis->uniformity.branches, b) &&
-        sp_bits_has(&analysis->uniformity.influence[b], loop->header))
+        sp_bits_has(sp_wg_influence_of(&analysis->uniformity, b), loop->header))
         return true;
     return false;
 }
@@ -105,7 +105,7 @@ static bool few_enter(const struct sp_wg_analysis *analysis, const struct sp_wg_
     const struct sp_wg_graph *graph = &analysis->graph;
     SP_BITS_EACH(b, &analysis->uniformity.branches)
     {
-        const struct sp_bits *influence = &analysis->uniformity.influence[b];
+        const struct sp_bits *influence = sp_wg_influence_of(&analysis->uniformity, b);
         const uint32_t *to = graph->successors[b];
         unsigned way;
         if (!sp_bits_has(&loop->blocks, b) && sp_bits_has(influence, loop->header) &&
@@ -145,7 +145,7 @@ static void lead_post_dominators(struct sp_wg_analysis *analysis)
         {
             uint32_t after = graph->post_dominator[b];
             if (after == SP_WG_EXIT(graph) || sp_bits_has(&analysis->leaders, after) ||
-                !sp_bits_meet(&analysis->uniformity.influence[b], &analysis->leaders))
+                !sp_bits_meet(sp_wg_influence_of(&analysis->uniformity, b), &analysis->leaders))
                 continue;
             sp_bits_add(&analysis->leaders, after);
             changed = true;
@@ -177,7 +177,8 @@ static bool meets_in_order(const struct sp_wg_analysis *analysis, uint32_t branc
     uint32_t after = graph->post_dominator[branch];
     if (after == SP_WG_EXIT(graph))
         return true;
-    SP_BITS_EACH(b, &analysis->uniformity.influence[branch])
+    const struct sp_bits *influence = sp_wg_influence_of(&analysis->uniformity, branch);
+    SP_BITS_EACH(b, influence)
     if (sp_bits_has(&analysis->leaders, b) && analysis->numbers[b] >= analysis->numbers[after])
         return false;
     return true;
@@ -207,7 +208,7 @@ static bool analyse_once(struct sp_wg_analysis *analysis, enum sp_wg_form form,
     lead_post_dominators(analysis);
     SP_BITS_EACH(b, &analysis->uniformity.branches)
     {
-        if (!sp_bits_meet(&analysis->uniformity.influence[b], &analysis->leaders) ||
+        if (!sp_bits_meet(sp_wg_influence_of(&analysis->uniformity, b), &analysis->leaders) ||
             (meets_in_order(analysis, b) && !graph->irreducible))
             continue;
         struct sp_bits reached = sp_bits_create(graph->num_blocks);
@@ -264,7 +265,7 @@ bool sp_wg_agreement_pays(LLVMValueRef kernel)
     sp_wg_uniformity_init(&uniformity, &graph, NULL, false);
     if (sp_bits_has(&uniformity.branches, 0) && can_ask_first(graph.blocks[0]))
         for (uint32_t l = 0; l < graph.num_loops; l++)
-            pays |= sp_bits_has(&uniformity.influence[0], graph.loops[l].header);
+            pays |= sp_bits_has(sp_wg_influence_of(&uniformity, 0), graph.loops[l].header);
     sp_wg_uniformity_finish(&uniformity, &graph);
     sp_wg_graph_finish(&graph);
     return pays;

@@ -74,7 +74,8 @@ static void add_targets(const struct sp_wg_plan *plan, uint32_t branch, struct s
 {
     const struct sp_wg_analysis *analysis = &plan->analysis;
     uint32_t after = analysis->graph.post_dominator[branch];
-    SP_BITS_EACH(b, &analysis->uniformity.influence[branch])
+    const struct sp_bits *influence = sp_wg_influence_of(&analysis->uniformity, branch);
+    SP_BITS_EACH(b, influence)
     if (sp_bits_has(&analysis->leaders, b))
         sp_bits_add(targets, plan->region_of[b]);
     sp_bits_add(targets,
@@ -96,9 +97,10 @@ static void find_counting(struct sp_wg_plan *plan)
         region->counts |= e < plan->num_regions && plan->regions[e].masked;
         SP_BITS_EACH(branch, &uniformity->branches)
         {
-            if (!sp_bits_meet(&uniformity->influence[branch], &analysis->leaders))
+            const struct sp_bits *influence = sp_wg_influence_of(uniformity, branch);
+            if (!sp_bits_meet(influence, &analysis->leaders))
                 continue;
-            bool inside = sp_bits_has(&uniformity->influence[branch], region->leader);
+            bool inside = sp_bits_has(influence, region->leader);
             for (uint32_t i = 0; i < region->num_blocks && !inside; i++)
                 inside = region->blocks[i] == branch;
             if (inside) {
@@ -142,80 +144,227 @@ static void find_variables(struct sp_wg_plan *plan, LLVMTargetDataRef sizes)
         }
 }
 
-/* What one block does to slots: which it reads first, which it writes. */
-static void note_accesses(const struct sp_wg_plan *plan, uint32_t block, struct sp_bits *read_first,
-                          struct sp_bits *written, struct sp_bits *touched)
+/* Which slots a block of a region reads before it writes them, or writes. By variable, so that each
+ * is followed by itself, through the blocks where that is open: sets of variables for each block
+ * took quadratic memory. */
+struct access {
+    uint32_t block;
+    bool reads_first, writes;
+};
+
+struct accesses {
+    struct access *list; /* of variable v: from first[v] to first[v + 1] */
+    uint32_t *first;
+};
+
+/* The slot that `value` loads or stores, or SP_WG_NONE. */
+static uint32_t accessed_slot(const struct sp_wg_plan *plan, LLVMValueRef value)
 {
-    LLVMValueRef value = LLVMGetFirstInstruction(plan->analysis.graph.blocks[block]);
-    for (; value; value = LLVMGetNextInstruction(value)) {
-        bool load = LLVMIsALoadInst(value), store = LLVMIsAStoreInst(value);
-        LLVMValueRef address = load || store ? LLVMGetOperand(value, load ? 0 : 1) : NULL;
-        if (!address || !LLVMIsAAllocaInst(address) || !sp_map_get(&plan->variable_of, address))
-            continue;
-        uint32_t index = sp_wg_variable_index(plan, address);
-        if (plan->variables[index].kind == SP_WG_ARRAY)
-            continue;
-        sp_bits_add(touched, index);
-        if (store)
-            sp_bits_add(written, index);
-        else if (!sp_bits_has(written, index))
-            sp_bits_add(read_first, index);
+    bool load = LLVMIsALoadInst(value), store = LLVMIsAStoreInst(value);
+    LLVMValueRef address = load || store ? LLVMGetOperand(value, load ? 0 : 1) : NULL;
+    if (!address || !LLVMIsAAllocaInst(address) || !sp_map_get(&plan->variable_of, address))
+        return SP_WG_NONE;
+    uint32_t index = sp_wg_variable_index(plan, address);
+    return plan->variables[index].kind == SP_WG_ARRAY ? SP_WG_NONE : index;
+}
+
+/* Lists what the region's blocks do, into `list` where that is there; else only counts it, in
+ * first[v + 1]. `latest`: of each variable, the place of its last access, behind 1. */
+static void list_accesses(const struct sp_wg_plan *plan, const struct sp_wg_region *region,
+                          struct accesses *accesses, uint32_t *next, uint32_t *latest)
+{
+    for (uint32_t i = 0; i < region->num_blocks; i++) {
+        uint32_t block = region->blocks[i];
+        LLVMValueRef value = LLVMGetFirstInstruction(plan->analysis.graph.blocks[block]);
+        for (; value; value = LLVMGetNextInstruction(value)) {
+            uint32_t v = accessed_slot(plan, value);
+            if (v == SP_WG_NONE)
+                continue;
+            bool is_first = latest[v] != i + 1;
+            latest[v] = i + 1;
+            if (!accesses->list) {
+                accesses->first[v + 1] += is_first;
+                continue;
+            }
+            if (is_first)
+                accesses->list[next[v]++] =
+                    (struct access){.block = block, .reads_first = LLVMIsALoadInst(value)};
+            accesses->list[next[v] - 1].writes |= LLVMIsAStoreInst(value) != NULL;
+        }
     }
 }
 
-static void find_accesses(const struct sp_wg_plan *plan, struct sp_wg_region *region)
+static struct accesses find_accesses(const struct sp_wg_plan *plan,
+                                     const struct sp_wg_region *region)
 {
-    const struct sp_wg_graph *graph = &plan->analysis.graph;
-    uint32_t n = plan->num_variables, count = region->num_blocks;
-    struct sp_bits *in = sp_cc_allocate(count * sizeof(struct sp_bits));
-    struct sp_bits *written = sp_cc_allocate(count * sizeof(struct sp_bits));
-    struct sp_bits *read_first = sp_cc_allocate(count * sizeof(struct sp_bits));
-    struct sp_bits out = sp_bits_create(n);
-    uint32_t *place = sp_cc_allocate(graph->num_blocks * sizeof(uint32_t));
+    uint32_t n = plan->num_variables;
+    struct accesses accesses = {.first = sp_cc_allocate((n + 1) * sizeof(uint32_t))};
+    uint32_t *next = sp_cc_allocate(n * sizeof(uint32_t));
+    uint32_t *latest = sp_cc_allocate(n * sizeof(uint32_t));
+    list_accesses(plan, region, &accesses, next, latest);
+    for (uint32_t v = 0; v < n; v++) {
+        next[v] = accesses.first[v];
+        accesses.first[v + 1] += accesses.first[v];
+        latest[v] = 0;
+    }
+    accesses.list = sp_cc_allocate(accesses.first[n] * sizeof(*accesses.list));
+    list_accesses(plan, region, &accesses, next, latest);
+    free(next);
+    free(latest);
+    return accesses;
+}
+
+/* A walk through a region's blocks for one variable after the other. */
+struct walk {
+    const struct sp_wg_plan *plan;
+    const struct sp_wg_region *region;
+    const struct accesses *accesses;
+    bool *inside;     /* of each block of the graph: whether the region has it */
+    uint32_t *writer; /* the last variable asked for, behind 1, that the block writes */
+    uint32_t *seen;   /* the last variable, behind 1, whose walk came here */
+    uint32_t *stack;
+    uint32_t depth;
+};
+
+static void begin_walk(struct walk *walk, const struct sp_wg_plan *plan,
+                       const struct sp_wg_region *region, const struct accesses *accesses)
+{
+    uint32_t blocks = plan->analysis.graph.num_blocks;
+    *walk = (struct walk){
+        .plan = plan,
+        .region = region,
+        .accesses = accesses,
+        .inside = sp_cc_allocate(blocks * sizeof(bool)),
+        .writer = sp_cc_allocate(blocks * sizeof(uint32_t)),
+        .seen = sp_cc_allocate(blocks * sizeof(uint32_t)),
+        .stack = sp_cc_allocate(blocks * sizeof(uint32_t)),
+    };
+    for (uint32_t i = 0; i < region->num_blocks; i++)
+        walk->inside[region->blocks[i]] = true;
+}
+
+static void end_walk(struct walk *walk)
+{
+    free(walk->inside);
+    free(walk->writer);
+    free(walk->seen);
+    free(walk->stack);
+}
+
+static void go_to(struct walk *walk, uint32_t variable, uint32_t block)
+{
+    if (walk->seen[block] == variable + 1)
+        return;
+    walk->seen[block] = variable + 1;
+    walk->stack[walk->depth++] = block;
+}
+
+/* Forgets the last walk for this variable, and learns where it is written. */
+static void turn_to(struct walk *walk, uint32_t variable)
+{
+    const struct accesses *accesses = walk->accesses;
+    walk->depth = 0;
+    for (uint32_t a = accesses->first[variable]; a < accesses->first[variable + 1]; a++)
+        if (accesses->list[a].writes)
+            walk->writer[accesses->list[a].block] = variable + 1;
+}
+
+/* Whether a way leads from the region's leader to a block that reads the variable first, past none
+ * that writes it. */
+static bool is_exposed(struct walk *walk, uint32_t variable)
+{
+    const struct sp_wg_graph *graph = &walk->plan->analysis.graph;
+    const struct accesses *accesses = walk->accesses;
+    turn_to(walk, variable);
+    for (uint32_t a = accesses->first[variable]; a < accesses->first[variable + 1]; a++)
+        if (accesses->list[a].reads_first)
+            go_to(walk, variable, accesses->list[a].block);
+    while (walk->depth) {
+        uint32_t block = walk->stack[--walk->depth];
+        if (block == walk->region->leader)
+            return true;
+        SP_WG_EACH_PREDECESSOR(from, graph, block)
+        if (walk->inside[*from] && walk->writer[*from] != variable + 1)
+            go_to(walk, variable, *from);
+    }
+    return false;
+}
+
+/* Whether every way out of the region passes a block that writes the variable. */
+static bool is_defined(struct walk *walk, uint32_t variable)
+{
+    const struct sp_wg_graph *graph = &walk->plan->analysis.graph;
+    turn_to(walk, variable);
+    go_to(walk, variable, walk->region->leader);
+    while (walk->depth) {
+        uint32_t block = walk->stack[--walk->depth];
+        const uint32_t *to = graph->successors[block];
+        if (walk->writer[block] == variable + 1)
+            continue;
+        if (to[0] == SP_WG_NONE)
+            return false;
+        for (unsigned s = 0; s < 2 && to[s] != SP_WG_NONE; s++) {
+            if (sp_bits_has(&walk->plan->analysis.leaders, to[s]))
+                return false;
+            go_to(walk, variable, to[s]);
+        }
+    }
+    return true;
+}
+
+/* What the region does to each variable but `defined`; the variables that it needs from before go
+ * to `needed`. */
+static void look_at_region(const struct sp_wg_plan *plan, struct sp_wg_region *region,
+                           const struct accesses *accesses, struct sp_bits *needed)
+{
+    uint32_t n = plan->num_variables;
+    struct walk walk;
     region->touched = sp_bits_create(n);
     region->written = sp_bits_create(n);
     region->exposed = sp_bits_create(n);
     region->defined = sp_bits_create(n);
     region->live_out = sp_bits_create(n);
-    for (uint32_t i = 0; i < count; i++) {
-        place[region->blocks[i]] = i + 1;
-        in[i] = sp_bits_create(n);
-        written[i] = sp_bits_create(n);
-        read_first[i] = sp_bits_create(n);
-        note_accesses(plan, region->blocks[i], &read_first[i], &written[i], &region->touched);
-        sp_bits_unite(&region->written, &written[i]);
-        if (i)
-            sp_bits_fill(&in[i]);
-    }
-    sp_bits_fill(&region->defined);
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t i = 0; i < count; i++) {
-            const uint32_t *to = graph->successors[region->blocks[i]];
-            sp_bits_copy(&out, &in[i]);
-            sp_bits_unite(&out, &written[i]);
-            if (to[0] == SP_WG_NONE)
-                sp_bits_intersect(&region->defined, &out);
-            for (unsigned s = 0; s < 2 && to[s] != SP_WG_NONE; s++) {
-                if (sp_bits_has(&plan->analysis.leaders, to[s]))
-                    sp_bits_intersect(&region->defined, &out);
-                else
-                    changed |= sp_bits_intersect(&in[place[to[s]] - 1], &out);
-            }
+    begin_walk(&walk, plan, region, accesses);
+    for (uint32_t v = 0; v < n; v++) {
+        for (uint32_t a = accesses->first[v]; a < accesses->first[v + 1]; a++) {
+            sp_bits_add(&region->touched, v);
+            if (accesses->list[a].writes)
+                sp_bits_add(&region->written, v);
         }
+        if (sp_bits_has(&region->touched, v) && is_exposed(&walk, v))
+            sp_bits_add(&region->exposed, v);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        sp_bits_subtract(&read_first[i], &in[i]);
-        sp_bits_unite(&region->exposed, &read_first[i]);
-        sp_bits_finish(&in[i]);
-        sp_bits_finish(&written[i]);
-        sp_bits_finish(&read_first[i]);
+    sp_bits_unite(needed, &region->exposed);
+    end_walk(&walk);
+}
+
+/* What a region does not need from before is nobody's question in another one. */
+static void find_defined(const struct sp_wg_plan *plan, struct sp_wg_region *region,
+                         const struct accesses *accesses, const struct sp_bits *needed)
+{
+    struct walk walk;
+    begin_walk(&walk, plan, region, accesses);
+    SP_BITS_EACH(v, needed)
+    if (sp_bits_has(&region->written, v) && is_defined(&walk, v))
+        sp_bits_add(&region->defined, v);
+    end_walk(&walk);
+}
+
+static void look_at_regions(struct sp_wg_plan *plan)
+{
+    struct accesses *accesses = sp_cc_allocate(plan->num_regions * sizeof(*accesses));
+    struct sp_bits needed = sp_bits_create(plan->num_variables);
+    for (uint32_t r = 0; r < plan->num_regions; r++) {
+        accesses[r] = find_accesses(plan, &plan->regions[r]);
+        look_at_region(plan, &plan->regions[r], &accesses[r], &needed);
     }
-    sp_bits_finish(&out);
-    free(in);
-    free(written);
-    free(read_first);
-    free(place);
+    for (uint32_t r = 0; r < plan->num_regions; r++) {
+        find_defined(plan, &plan->regions[r], &accesses[r], &needed);
+        free(accesses[r].list);
+        free(accesses[r].first);
+    }
+    free(accesses);
+    sp_bits_finish(&needed);
 }
 
 static void find_liveness(struct sp_wg_plan *plan)
@@ -272,8 +421,7 @@ void sp_wg_plan_init(struct sp_wg_plan *plan, LLVMValueRef kernel, enum sp_wg_fo
     find_regions(plan);
     find_counting(plan);
     find_variables(plan, LLVMGetModuleDataLayout(LLVMGetGlobalParent(kernel)));
-    for (uint32_t r = 0; r < plan->num_regions; r++)
-        find_accesses(plan, &plan->regions[r]);
+    look_at_regions(plan);
     find_liveness(plan);
     place_variables(plan);
 }

@@ -300,7 +300,8 @@ static bool is_site(struct site *site)
     /* Entered by some, the common turns are no loop for all; straight code is no worse. */
     bool apart = false;
     SP_BITS_EACH(b, &site->uniformity->branches)
-    apart |= b != site->header && sp_bits_has(&site->uniformity->influence[b], site->header) &&
+    apart |= b != site->header &&
+             sp_bits_has(sp_wg_influence_of(site->uniformity, b), site->header) &&
              !sp_bits_has(&site->loop->blocks, b);
     return !apart || (site->counted && site->one_left && site->turns <= 1);
 }

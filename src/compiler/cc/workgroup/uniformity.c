@@ -10,6 +10,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Blocks of a kernel up to which the influence of each branch is kept: 2 MiB of bits. In a larger
+ * one it is found anew each time: 60000 branches of 170000 blocks would take more than a gigabyte
+ * (hashes that put a password of any length at any place). */
+#define KEPT_BLOCKS 4096u
+
+static bool keeps_influence(const struct sp_wg_graph *graph)
+{
+    return graph->num_blocks <= KEPT_BLOCKS;
+}
+
+const struct sp_bits *sp_wg_influence_of(const struct sp_wg_uniformity *uniformity, uint32_t branch)
+{
+    const struct sp_wg_graph *graph = uniformity->graph;
+    struct sp_bits *influence = &uniformity->influence[keeps_influence(graph) ? branch : 0];
+    if (!influence->words)
+        *influence = sp_bits_create(graph->num_blocks);
+    else if (keeps_influence(graph))
+        return influence;
+    sp_bits_clear(influence);
+    sp_wg_influence(graph, branch, influence);
+    return influence;
+}
+
 bool sp_wg_is_slot(LLVMValueRef alloca)
 {
     LLVMTypeRef type = LLVMGetAllocatedType(alloca);
@@ -112,10 +135,9 @@ static bool mark_branch(struct sp_wg_uniformity *uniformity, const struct sp_wg_
         graph->successors[block][0] == graph->successors[block][1])
         return false;
     sp_bits_add(&uniformity->branches, block);
-    uniformity->influence[block] = sp_bits_create(graph->num_blocks);
-    sp_wg_influence(graph, block, &uniformity->influence[block]);
-    sp_bits_unite(&uniformity->parted, &uniformity->influence[block]);
-    sp_bits_unite(&uniformity->joins, &uniformity->influence[block]);
+    const struct sp_bits *influence = sp_wg_influence_of(uniformity, block);
+    sp_bits_unite(&uniformity->parted, influence);
+    sp_bits_unite(&uniformity->joins, influence);
     if (graph->post_dominator[block] != SP_WG_EXIT(graph))
         sp_bits_add(&uniformity->joins, graph->post_dominator[block]);
     return true;
@@ -130,6 +152,7 @@ void sp_wg_uniformity_init(struct sp_wg_uniformity *uniformity, const struct sp_
         .parted = sp_bits_create(graph->num_blocks),
         .joins = sp_bits_create(graph->num_blocks),
         .influence = sp_cc_allocate(graph->num_blocks * sizeof(struct sp_bits)),
+        .graph = graph,
     };
     if (forced) {
         sp_bits_unite(&uniformity->parted, forced);

@@ -15,7 +15,8 @@ struct sp_wg_uniformity {
     struct sp_bits parted;   /* blocks that may run while work-items are parted */
     struct sp_bits joins;    /* blocks where parted work-items may meet */
     bool entry_agrees;
-    struct sp_bits *influence; /* of each block in `branches` */
+    struct sp_bits *influence; /* of each block in `branches` (sp_wg_influence_of) */
+    const struct sp_wg_graph *graph;
 };
 
 /* `forced` (or NULL) names blocks to be taken as parted whatever the branches say. With
@@ -23,6 +24,11 @@ struct sp_wg_uniformity {
 void sp_wg_uniformity_init(struct sp_wg_uniformity *uniformity, const struct sp_wg_graph *graph,
                            const struct sp_bits *forced, bool entry_agrees);
 void sp_wg_uniformity_finish(struct sp_wg_uniformity *uniformity, const struct sp_wg_graph *graph);
+
+/* What some work-items may run when they part at `branch`, one of `branches`. Holds until the next
+ * call. */
+const struct sp_bits *sp_wg_influence_of(const struct sp_wg_uniformity *uniformity,
+                                         uint32_t branch);
 
 bool sp_wg_is_divergent(const struct sp_wg_uniformity *uniformity, LLVMValueRef value);
 
