@@ -9,6 +9,7 @@ set(SP_API_TESTS_PROGRAM
   kernel_special_code
   kernel_sub_device
   kernel_suggested_size
+  kernel_sums
   kernel_svm_args
   kernel_task_native
   kernel_division

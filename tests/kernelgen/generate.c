@@ -594,6 +594,23 @@ static struct statement *stride(struct generator *g, const struct scope *scope)
     return s;
 }
 
+/* A loop that keeps a sum in memory, beside what it reads or over it. */
+static struct statement *sum_in_memory(struct generator *g)
+{
+    struct statement *s = new_statement(g, SUM);
+    unsigned place = chance(g, 50) ? PLACE_ROW : PLACE_COLUMN;
+    while (g->kernel->variables[s->which].place != place)
+        s->which++;
+    s->inclusive = chance(g, 25);
+    s->other = s->inclusive ? g->kernel->variables[s->which].count - 1 : SUM_TURNS;
+    s->start = chance(g, 60) ? 1 : 5;
+    s->step = chance(g, 60) ? 3 : below(g, 5);
+    s->kids[0] = make(g, scalar_int, false, 1);
+    s->kids[1] = make(g, scalar_int, chance(g, 80), 1);
+    s->kids[2] = make(g, scalar_int, chance(g, 20), 2);
+    return s;
+}
+
 static struct statement *cycle(struct generator *g, const struct scope *scope)
 {
     struct statement *s = new_statement(g, CYCLE);
@@ -660,6 +677,8 @@ static struct statement *statement(struct generator *g, const struct scope *scop
     g->budget--;
     if (!deep && scope->together && scope->loops < 3 && chance(g, 8))
         return stride(g, scope);
+    if (chance(g, 6))
+        return sum_in_memory(g);
     if (what < 30 || (deep && what < 60))
         return assignment(g, scope);
     if (what < 35)

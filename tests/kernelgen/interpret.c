@@ -527,6 +527,22 @@ static void assign(struct item *item, const struct statement *s)
         place->lane[s->lane] = value.lane[0];
 }
 
+static void sum_in_memory(struct item *item, const struct statement *s)
+{
+    const struct variable *variable = &now.kernel->variables[s->which];
+    struct value *elements = &item->frame[variable->offset];
+    int64_t at = scalar(item, s->kids[0]) & (variable->count - 1);
+    int64_t turns = scalar(item, s->kids[1]) & s->other;
+    int64_t from = (scalar(item, s->kids[2]) & 255) + SUM_MIDDLE;
+    for (int64_t turn = 0; turn < turns; turn++) {
+        uint32_t sum = (uint32_t)elements[at].lane[0] * s->start +
+                       (uint32_t)now.inputs[from + turn * SUM_STEP(s)];
+        if (s->inclusive)
+            sum += (uint32_t)elements[turn].lane[0];
+        elements[at].lane[0] = (int32_t)sum;
+    }
+}
+
 static void copy_structure(struct item *item, bool to_second)
 {
     const struct variable *variables = now.kernel->variables;
@@ -579,6 +595,9 @@ static enum status run_statement(struct item *item, const struct statement *s)
         return run_list(item, s->bodies[scalar(item, s->kids[0]) ? 0 : 1]);
     case SWITCH:
         return choose_case(item, s);
+    case SUM:
+        sum_in_memory(item, s);
+        return GO_ON;
     case STRIDE:
         return stride(item, s);
     case FOR:

@@ -135,6 +135,7 @@ enum kind {
     BRANCH,    /* kid 0 ? body 0 : body 1 */
     SWITCH,    /* kid 0 & 3: bodies, falling through where the bit of `falls` is set */
     FOR,       /* counter which to kid 0 & other */
+    SUM,       /* element kid 0 of variable which, in global memory, grows in kid 1 & other turns */
     STRIDE,    /* counter which from id `start` in steps of `step`, to a sum of kids 0 and 1 */
     WHILE,     /* at most `other` times while kid 0 */
     DO,        /* the same with the question last */
@@ -173,6 +174,12 @@ enum collective {
 
 #define MAX_BODIES 4u
 
+/* A SUM adds in[(kid 2 & 255) + SUM_MIDDLE + turn * step], and with `inclusive` the element of its
+ * own variable whose number is the turn's. */
+#define SUM_MIDDLE 128
+#define SUM_STEP(s) ((int)(s)->step - 2) /* -2 to 2 */
+#define SUM_TURNS 63u
+
 /* A STRIDE ends at (kid 0 & STRIDE_TURNS) * step + (kid 1 & other). */
 #define STRIDE_CONSTANT 1000u
 #define STRIDE_TURNS 3
@@ -184,7 +191,8 @@ struct statement {
     struct statement *bodies[MAX_BODIES];
     unsigned which, other, falls;
     unsigned start, step; /* of STRIDE: an enum id, and one, or STRIDE_CONSTANT and a number */
-    bool inclusive;       /* of STRIDE: the bound, too, is a turn */
+                          /* of SUM: what it is multiplied by in each turn, and SUM_STEP */
+    bool inclusive;       /* of STRIDE: the bound, too, is a turn; of SUM: above */
     int lane;             /* of ASSIGN; -1: all */
     enum commuting commuting;
     enum collective collective;

@@ -352,6 +352,31 @@ static void put_stride(FILE *out, const struct kernel *k, const struct statement
     put_block(out, k, s->bodies[0], depth);
 }
 
+static void put_sum(FILE *out, const struct kernel *k, const struct statement *s, unsigned depth)
+{
+    bool row = k->variables[s->which].place == PLACE_ROW;
+    fputs("{\n", out);
+    indent(out, depth + 1);
+    fputs("const int at = (", out);
+    put(out, k, s->kids[0]);
+    fprintf(out, ") & %u, turns = (", k->variables[s->which].count - 1);
+    put(out, k, s->kids[1]);
+    fprintf(out, ") & %u, from = ((", s->other);
+    put(out, k, s->kids[2]);
+    fprintf(out, ") & 255) + %d;\n", SUM_MIDDLE);
+    indent(out, depth + 1);
+    fputs("for (int turn = 0; turn < turns; turn++)\n", out);
+    indent(out, depth + 2);
+    const char *at = row ? "rows[gid * 8 + at]" : "columns[at * items + gid]";
+    fprintf(out, "%s = (int)((uint)%s * %uu + (uint)in[from + turn * %d]", at, at, s->start,
+            SUM_STEP(s));
+    if (s->inclusive)
+        fprintf(out, " + (uint)%s", row ? "rows[gid * 8 + turn]" : "columns[turn * items + gid]");
+    fputs(");\n", out);
+    indent(out, depth);
+    fputs("}\n", out);
+}
+
 static void put_loop(FILE *out, const struct kernel *k, const struct statement *s, unsigned depth)
 {
     unsigned i = s->which;
@@ -599,6 +624,9 @@ static void put_statement(FILE *out, const struct kernel *k, const struct statem
         break;
     case SWITCH:
         put_switch(out, k, s, depth);
+        break;
+    case SUM:
+        put_sum(out, k, s, depth);
         break;
     case STRIDE:
         put_stride(out, k, s, depth);

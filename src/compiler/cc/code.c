@@ -16,8 +16,10 @@
 #include "compiler/cc/workgroup/ends.h"
 #include "compiler/cc/workgroup/metadata.h"
 #include "compiler/cc/workgroup/prepare.h"
+#include "compiler/cc/workgroup/row_turns.h"
 #include "compiler/cc/workgroup/rows.h"
 #include "compiler/cc/workgroup/special.h"
+#include "compiler/cc/workgroup/sums.h"
 #include "compiler/cc/workgroup/turns.h"
 #include "compiler/cc/workgroup/unroll.h"
 #include "compiler/cpu_abi.h"
@@ -47,6 +49,9 @@
  * (hashes that put a password of any length at any place: 16000 blocks: 35 s, 9 so). */
 #define MANY_BLOCKS 2000u
 
+/* Loops around one another, of which the innermost keeps a sum in memory. */
+#define SUM_DEPTH "8"
+
 #define LEAST_LANES 4u /* of any vector: 128 bits of 32-bit numbers */
 
 #define MAX_WORK_GROUP_SIZE 1024u /* SP_MAX_WORK_GROUP_SIZE (docs/compiler-contract.md) */
@@ -56,6 +61,7 @@ struct kernel {
     LLVMValueRef function;
     LLVMValueRef special; /* its copy for vector code (special.h), or NULL */
     bool has_vectors;     /* the source's; scalar code keeps them */
+    bool writes_rows;     /* sp_wg_writes_rows: scalar code only */
     bool is_maze;         /* of more than MANY_BLOCKS blocks: scalar code only */
     uint64_t size[3];     /* that size; 0 0 0 for any */
     struct sp_kernel_info info;
@@ -228,7 +234,7 @@ static void form_work_group(struct work *work, const struct kernel *kernel, LLVM
     result->preferred_multiple = forming.env.vector_bits / 32;
     const uint64_t *known = kernel->size[0] ? kernel->size : NULL;
     LLVMValueRef whole = kernel->special ? kernel->special : kernel->function;
-    if (work->optimise && !kernel->is_maze &&
+    if (work->optimise && !kernel->is_maze && !kernel->writes_rows &&
         !sp_wg_vectors_lose(kernel->has_vectors ? whole : kernel->function)) {
         LLVMValueRef any = hidden(emit_form(&forming, SP_WG_SCALAR, "any", NULL));
         LLVMValueRef full = sp_wg_agreement_pays(whole)
@@ -336,6 +342,41 @@ static char *unroll(const struct work *work)
         kernels[i] =
             work->kernels[i].special ? work->kernels[i].special : work->kernels[i].function;
     char *error = sp_wg_unroll(work->module, kernels, count, work->machine);
+    if (!error)
+        error = sp_wg_widen_row_turns(work->module, kernels, count, sp_cc_target_vector_bits(),
+                                      work->machine);
+    free(kernels);
+    return error;
+}
+
+/* An option of LLVM's for the whole process, which makes the code of one request, as a rule; tests
+ * make more. It cannot be taken back, nor given twice. */
+static void tell_llvm(const char *option, bool *is_said)
+{
+    const char *const words[] = {"samepage-cc", option};
+    if (!*is_said)
+        LLVMParseCommandLineOptions(2, words, NULL);
+    *is_said = true;
+}
+
+/* Loops in which LLVM's versioning would see too little that stays in place, or that lie too deep:
+ * which loops it is for is said by marks. */
+static char *keep_sums(const struct work *work)
+{
+    static bool share_said, depth_said;
+    tell_llvm("-licm-versioning-invariant-threshold=1", &share_said);
+    tell_llvm("-licm-versioning-max-depth-threshold=" SUM_DEPTH, &depth_said);
+    size_t count = work->code->kernels.count;
+    LLVMValueRef *kernels = sp_cc_allocate(2 * count * sizeof(LLVMValueRef));
+    size_t num = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (work->kernels[i].is_maze)
+            continue;
+        kernels[num++] = work->kernels[i].function;
+        if (work->kernels[i].special)
+            kernels[num++] = work->kernels[i].special;
+    }
+    char *error = sp_wg_keep_sums(work->module, kernels, num, work->machine);
     free(kernels);
     return error;
 }
@@ -356,7 +397,14 @@ static bool shape_loops(struct work *work, struct sp_cc_text *log)
     if (!error)
         error = straighten(work, false);
     if (!error)
+        error = keep_sums(work);
+    if (!error)
         error = unroll(work);
+    for (size_t i = 0; i < work->code->kernels.count && !error; i++) {
+        struct kernel *kernel = &work->kernels[i];
+        kernel->writes_rows =
+            sp_wg_writes_rows(kernel->special ? kernel->special : kernel->function);
+    }
     return !sp_cc_passes_failed(error, log);
 }
 
@@ -376,16 +424,6 @@ static unsigned count_instructions(LLVMModuleRef module, unsigned *largest)
                 *largest = count - before;
         }
     return count;
-}
-
-/* An option of LLVM's for the whole process, which makes the code of one request, as a rule; tests
- * make more. It cannot be taken back, nor given twice. */
-static void tell_llvm(const char *option, bool *is_said)
-{
-    const char *const words[] = {"samepage-cc", option};
-    if (!*is_said)
-        LLVMParseCommandLineOptions(2, words, NULL);
-    *is_said = true;
 }
 
 /* What would take long and is worth little in large code. */

@@ -17,6 +17,7 @@ enum {
 };
 
 #define SP_BARRIER_NAME "__sp_barrier"
+#define SP_ALL_NAME "__sp_all" /* workgroup/sums.c */
 #define SP_GROUP_SCRATCH_NAME "__sp_group_scratch"
 
 /* A map from pointers to pointers or numbers. Zeroed is empty. */

@@ -6,7 +6,8 @@
  * it.
  * 3. Header and exits of an innermost divergent loop: its iterations then run for all work-items
  * that are still in it. Not where few enter it: each round would look at all for the sake of one.
- * 4. The immediate post-dominator of a divergent branch under which a leader lies: there the
+ * 4. What follows a vote that all of a group take part in.
+ * 5. The immediate post-dominator of a divergent branch under which a leader lies: there the
  * work-items wait for each other again. Repeated until nothing changes.
  *
  * Parted work-items each have a program counter; the region with the lowest number among them runs
@@ -170,6 +171,15 @@ static void add_reachable(const struct sp_wg_graph *graph, uint32_t from, struct
     free(stack);
 }
 
+/* What a vote gave is there for all when each has given its own. */
+static void lead_behind_votes(struct sp_wg_analysis *analysis)
+{
+    const struct sp_wg_graph *graph = &analysis->graph;
+    for (uint32_t b = 0; b < graph->num_blocks; b++)
+        if (!sp_bits_has(&analysis->uniformity.parted, b) && sp_wg_ends_with_vote(graph->blocks[b]))
+            sp_bits_add(&analysis->leaders, graph->successors[b][0]);
+}
+
 /* True where all leaders under the branch come before the place where its work-items meet. */
 static bool meets_in_order(const struct sp_wg_analysis *analysis, uint32_t branch)
 {
@@ -205,6 +215,8 @@ static bool analyse_once(struct sp_wg_analysis *analysis, enum sp_wg_form form,
     sp_bits_add(&analysis->leaders, 0);
     sp_bits_unite(&analysis->leaders, &analysis->real);
     lead_loops(analysis, form != SP_WG_SCALAR && !graph->irreducible);
+    if (form != SP_WG_SCALAR)
+        lead_behind_votes(analysis);
     lead_post_dominators(analysis);
     SP_BITS_EACH(b, &analysis->uniformity.branches)
     {

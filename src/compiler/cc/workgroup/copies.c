@@ -32,6 +32,17 @@ static LLVMValueRef is_inside(struct sp_wg_emitter *e, LLVMValueRef pointer, LLV
     return LLVMBuildZExt(e->at, LLVMBuildICmp(e->at, LLVMIntULT, distance, bytes, ""), e->i32, "");
 }
 
+/* What a work-item may go by: its own answer, and that of those before it. The last one's is what
+ * a variable that all share is left with. */
+static LLVMValueRef add_vote(struct sp_wg_emitter *e, LLVMValueRef yes)
+{
+    if (e->plan->form == SP_WG_SCALAR || e->region->masked)
+        return yes;
+    yes = LLVMBuildAnd(e->at, LLVMBuildLoad2(e->at, LLVMTypeOf(yes), e->all, ""), yes, "");
+    LLVMBuildStore(e->at, yes, e->all);
+    return yes;
+}
+
 /* The value of a call of docs/compiler-contract.md's table, or NULL for another call. */
 static LLVMValueRef replace_call(struct sp_wg_emitter *e, LLVMValueRef call)
 {
@@ -51,6 +62,8 @@ static LLVMValueRef replace_call(struct sp_wg_emitter *e, LLVMValueRef call)
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         if (names_dimension(name, tables[i].prefix, &d))
             return tables[i].values[d];
+    if (!strcmp(name, SP_ALL_NAME))
+        return add_vote(e, sp_wg_operand(e, LLVMGetOperand(call, 0)));
     if (!strcmp(name, "__sp_work_dim"))
         return e->work_dim;
     if (!strcmp(name, SP_GROUP_SCRATCH_NAME)) {

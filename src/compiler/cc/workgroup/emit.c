@@ -499,6 +499,7 @@ static void emit_region(struct sp_wg_emitter *e, uint32_t index)
             e->before[v] = LLVMBuildLoad2(e->at, plan->variables[v].type, e->scalars[v], "");
     if (e->region->counts)
         LLVMBuildStore(e->at, LLVMConstInt(e->i32, END_NUMBER, false), e->least);
+    LLVMBuildStore(e->at, LLVMConstInt(LLVMInt1TypeInContext(e->context), 1, false), e->all);
     if (plan->form != SP_WG_SCALAR)
         emit_ahead(e);
     emit_ways(e);

@@ -36,6 +36,7 @@ struct sp_wg_emitter {
     LLVMValueRef counters; /* the array of program counters */
     LLVMValueRef next;     /* alloca: the number of the region that a work-item goes to */
     LLVMValueRef least;    /* alloca: the lowest of these */
+    LLVMValueRef all;      /* alloca: whether all that voted in this region so far said yes */
     LLVMBasicBlockRef *starts; /* by region; the last is the function's end */
     LLVMValueRef zero;         /* at run time; LLVM does not know */
     const struct sp_wg_region *region;

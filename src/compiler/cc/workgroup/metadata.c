@@ -107,9 +107,46 @@ void sp_wg_mark_unrolled_loop(LLVMContextRef context, LLVMValueRef latch)
     set_loop(context, latch, parts, 2);
 }
 
+void sp_wg_mark_partly_unrolled_loop(LLVMContextRef context, LLVMValueRef latch, unsigned turns)
+{
+    LLVMMetadataRef count[2] = {
+        string_node(context, "llvm.loop.unroll.count"),
+        LLVMValueAsMetadata(LLVMConstInt(LLVMInt32TypeInContext(context), turns, false)),
+    };
+    LLVMMetadataRef parts[2] = {NULL, LLVMMDNodeInContext2(context, count, 2)};
+    set_loop(context, latch, parts, 2);
+}
+
 void sp_wg_mark_rolled_loop(LLVMContextRef context, LLVMValueRef latch)
 {
     LLVMMetadataRef parts[2] = {NULL, flag(context, "llvm.loop.unroll.disable")};
+    set_loop(context, latch, parts, 2);
+}
+
+#define UNVERSIONED "llvm.loop.licm_versioning.disable"
+
+void sp_wg_unmark_versions(LLVMContextRef context, LLVMValueRef latch)
+{
+    enum { MOST_PARTS = 16 };
+    unsigned kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9), length;
+    LLVMValueRef loop = LLVMGetMetadata(latch, kind), parts[MOST_PARTS], name;
+    unsigned count = loop ? (unsigned)LLVMGetMDNodeNumOperands(loop) : 0;
+    if (!count || count > MOST_PARTS)
+        return;
+    LLVMGetMDNodeOperands(loop, parts);
+    for (unsigned i = 1; i < count; i++) {
+        if (!parts[i] || !LLVMIsAMDNode(parts[i]) || LLVMGetMDNodeNumOperands(parts[i]) < 1)
+            continue;
+        LLVMGetMDNodeOperands(parts[i], &name);
+        const char *text = name ? LLVMGetMDString(name, &length) : NULL;
+        if (text && length == strlen(UNVERSIONED) && !memcmp(text, UNVERSIONED, length))
+            LLVMSetMetadata(latch, kind, NULL);
+    }
+}
+
+void sp_wg_mark_unversioned_loop(LLVMContextRef context, LLVMValueRef latch)
+{
+    LLVMMetadataRef parts[2] = {NULL, flag(context, UNVERSIONED)};
     set_loop(context, latch, parts, 2);
 }
 

@@ -24,6 +24,14 @@ void sp_wg_mark_plain_loop(LLVMContextRef context, LLVMValueRef latch);
 void sp_wg_mark_unrolled_loop(LLVMContextRef context, LLVMValueRef latch);
 void sp_wg_mark_rolled_loop(LLVMContextRef context, LLVMValueRef latch);
 
+/* ... or by so many turns. */
+void sp_wg_mark_partly_unrolled_loop(LLVMContextRef context, LLVMValueRef latch, unsigned turns);
+
+/* Marks a loop of the kernel's own against LLVM's versioning (sums.c). It marks loops that it made
+ * likewise: what is marked so has no mark afterwards. */
+void sp_wg_mark_unversioned_loop(LLVMContextRef context, LLVMValueRef latch);
+void sp_wg_unmark_versions(LLVMContextRef context, LLVMValueRef latch);
+
 /* Says of a load or store through a pointer of OpenCL's global, constant or local address space
  * that it does not meet accesses of the other kind of memory. On a CPU all lie in one address
  * space, and LLVM gives up looking for a pointer that local memory may have been stored to after a

@@ -23,6 +23,15 @@
 /* Operations of an expression that is computed anew; beyond it, memory is cheaper. */
 #define EXPRESSION_LIMIT 12u
 
+bool sp_wg_ends_with_vote(LLVMBasicBlockRef block)
+{
+    for (LLVMValueRef value = LLVMGetFirstInstruction(block); value;
+         value = LLVMGetNextInstruction(value))
+        if (sp_ir_calls(value, SP_ALL_NAME))
+            return true;
+    return false;
+}
+
 bool sp_wg_ends_with_barrier(LLVMBasicBlockRef block)
 {
     LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
@@ -259,9 +268,15 @@ static void redirect(LLVMValueRef function, LLVMBasicBlockRef from, LLVMBasicBlo
     }
 }
 
-/* Ends blocks after barriers while there are PHIs: what comes before moves to a new block, so that
- * PHIs further on still name the right one. What is computed before a barrier and used after it is
- * then used in another block, as repeat_expressions asks for. */
+/* Where a block ends: what comes before is another region's. */
+static bool is_cut(LLVMValueRef value)
+{
+    return sp_ir_calls(value, SP_BARRIER_NAME) || sp_ir_calls(value, SP_ALL_NAME);
+}
+
+/* Ends blocks after barriers and votes while there are PHIs: what comes before moves to a new
+ * block, so that PHIs further on still name the right one. What is computed before a barrier and
+ * used after it is then used in another block, as repeat_expressions asks for. */
 static void part_at_barriers(LLVMModuleRef module, LLVMValueRef kernel)
 {
     LLVMContextRef context = LLVMGetModuleContext(module);
@@ -270,7 +285,7 @@ static void part_at_barriers(LLVMModuleRef module, LLVMValueRef kernel)
     for (block = LLVMGetFirstBasicBlock(kernel); block; block = LLVMGetNextBasicBlock(block)) {
         LLVMValueRef next, barrier = LLVMGetFirstInstruction(block);
         while (barrier) {
-            if (!sp_ir_calls(barrier, SP_BARRIER_NAME)) {
+            if (!is_cut(barrier)) {
                 barrier = LLVMGetNextInstruction(barrier);
                 continue;
             }

@@ -1,6 +1,7 @@
 /* Brings kernels into the form from which work-group code is made: scalar operations (but for
  * functions that keep their vectors), no switches, no PHIs, no value that crosses blocks but
- * through an alloca, and every barrier last but one in its block. */
+ * through an alloca, and every barrier last but one in its block. Behind a
+ * vote comes nothing but a store of its answer. */
 #ifndef SP_COMPILER_CC_WORKGROUP_PREPARE_H
 #define SP_COMPILER_CC_WORKGROUP_PREPARE_H
 
@@ -19,5 +20,8 @@ char *sp_wg_prepare(LLVMModuleRef module, LLVMTargetMachineRef machine);
 
 /* True where the block ends with a barrier and a branch. */
 bool sp_wg_ends_with_barrier(LLVMBasicBlockRef block);
+
+/* True where it ends with a vote (sums.h), what that gave put into a variable, and a branch. */
+bool sp_wg_ends_with_vote(LLVMBasicBlockRef block);
 
 #endif

@@ -438,7 +438,7 @@ static bool mark_loops(LLVMValueRef kernel, bool barriers, unsigned *room)
 }
 
 /* Passes leave a function with these attributes alone. */
-static void set_untouched(LLVMModuleRef module, const LLVMValueRef *kernels, size_t count, bool on)
+void sp_wg_leave_others(LLVMModuleRef module, const LLVMValueRef *kernels, size_t count, bool on)
 {
     LLVMContextRef context = LLVMGetModuleContext(module);
     /* What a function has of its own stays: so what is added has a mark of its own beside it. */
@@ -470,7 +470,7 @@ char *sp_wg_straighten(LLVMModuleRef module, const LLVMValueRef *kernels, size_t
     unsigned *room = sp_cc_allocate(count * sizeof(unsigned));
     for (size_t i = 0; i < count; i++)
         room[i] = KERNEL_LIMIT;
-    set_untouched(module, kernels, count, true);
+    sp_wg_leave_others(module, kernels, count, true);
     char *error = sp_ir_run_passes(module, TO_COUNTED, machine);
     for (unsigned round = 0; round < ROUNDS && !error; round++) {
         bool marked = false;
@@ -480,7 +480,7 @@ char *sp_wg_straighten(LLVMModuleRef module, const LLVMValueRef *kernels, size_t
             break;
         error = sp_ir_run_passes(module, TO_STRAIGHT, machine);
     }
-    set_untouched(module, kernels, count, false);
+    sp_wg_leave_others(module, kernels, count, false);
     free(room);
     return error;
 }

@@ -22,6 +22,10 @@ void sp_wg_fix_local_size(LLVMValueRef kernel, const uint64_t local_size[3]);
 char *sp_wg_straighten(LLVMModuleRef module, const LLVMValueRef *kernels, size_t count,
                        bool barriers, LLVMTargetMachineRef machine);
 
+/* With `on`, LLVM's passes leave all functions of the module but `kernels` alone, until it is taken
+ * back. */
+void sp_wg_leave_others(LLVMModuleRef module, const LLVMValueRef *kernels, size_t count, bool on);
+
 /* The turns of a loop in SSA form, from the header's PHIs and one exit that is passed in each turn;
  * 0 where they are not constant, or more than `limit`. */
 struct sp_wg_graph;

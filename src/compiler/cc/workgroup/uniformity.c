@@ -33,6 +33,10 @@ const struct sp_bits *sp_wg_influence_of(const struct sp_wg_uniformity *uniformi
     return influence;
 }
 
+/* Operations of a value that are looked at; beyond, it may depend on anything. */
+#define OPERATION_LIMIT 64u
+#define ALL_DIMENSIONS 7u
+
 bool sp_wg_is_slot(LLVMValueRef alloca)
 {
     LLVMTypeRef type = LLVMGetAllocatedType(alloca);
@@ -73,6 +77,8 @@ static bool has_divergent_operand(const struct sp_wg_uniformity *uniformity, LLV
 static bool call_is_divergent(const struct sp_wg_uniformity *uniformity, LLVMValueRef call)
 {
     const char *name = sp_ir_callee(call);
+    if (name && !strcmp(name, SP_ALL_NAME))
+        return false;
     if (!name || !strncmp(name, "__sp_local_id_", 14) || !strcmp(name, "printf"))
         return true;
     return has_divergent_operand(uniformity, call);
@@ -178,4 +184,27 @@ void sp_wg_uniformity_finish(struct sp_wg_uniformity *uniformity, const struct s
     sp_bits_finish(&uniformity->parted);
     sp_bits_finish(&uniformity->joins);
     *uniformity = (struct sp_wg_uniformity){0};
+}
+
+static unsigned dimensions_of(const struct sp_wg_uniformity *uniformity, LLVMValueRef value,
+                              unsigned *steps)
+{
+    static const char prefix[] = "__sp_local_id_";
+    if (!LLVMIsAInstruction(value) || !sp_wg_is_divergent(uniformity, value))
+        return 0;
+    if (sp_ir_is_intrinsic(value, prefix))
+        return 1u << (sp_ir_callee(value)[strlen(prefix)] - '0');
+    if (!*steps || LLVMIsAPHINode(value) || LLVMIsACallInst(value) || LLVMIsAAllocaInst(value))
+        return ALL_DIMENSIONS;
+    --*steps;
+    unsigned found = 0;
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        found |= dimensions_of(uniformity, LLVMGetOperand(value, (unsigned)i), steps);
+    return found;
+}
+
+unsigned sp_wg_dimensions_of(const struct sp_wg_uniformity *uniformity, LLVMValueRef value)
+{
+    unsigned steps = OPERATION_LIMIT;
+    return dimensions_of(uniformity, value, &steps);
 }

@@ -32,6 +32,10 @@ const struct sp_bits *sp_wg_influence_of(const struct sp_wg_uniformity *uniformi
 
 bool sp_wg_is_divergent(const struct sp_wg_uniformity *uniformity, LLVMValueRef value);
 
+/* The dimensions, as bits, in whose ids work-items must differ for the value to differ: all where
+ * it is not seen. */
+unsigned sp_wg_dimensions_of(const struct sp_wg_uniformity *uniformity, LLVMValueRef value);
+
 /* True for an alloca that is only loaded and stored, whole and not volatile: a scalar variable. */
 bool sp_wg_is_slot(LLVMValueRef alloca);
 

@@ -38,10 +38,6 @@
 #define MOST_ADDED_UP 16u
 #define MAX_ADDED_UP 512u
 
-/* Operations of an address that are looked at; beyond, it may depend on anything. */
-#define ADDRESS_LIMIT 64u
-#define ALL_DIMENSIONS 7u
-
 #define UNROLL                                                                                     \
     "function(loop-simplify,lcssa,loop(loop-unroll-full),sroa<modify-cfg>,early-cse<memssa>,"      \
     "simplifycfg,instcombine<no-verify-fixpoint>,sroa<modify-cfg>,gvn<no-pre>,dse,adce,"           \
@@ -145,34 +141,16 @@ static uint64_t size_of(const struct sp_wg_graph *graph, const struct sp_wg_loop
     return size;
 }
 
-/* The dimensions, as bits, in whose ids work-items must differ for the value to differ. */
-static unsigned dimensions_of(const struct sp_wg_uniformity *uniformity, LLVMValueRef value,
-                              unsigned *steps)
-{
-    static const char prefix[] = "__sp_local_id_";
-    if (!LLVMIsAInstruction(value) || !sp_wg_is_divergent(uniformity, value))
-        return 0;
-    if (sp_ir_is_intrinsic(value, prefix))
-        return 1u << (sp_ir_callee(value)[strlen(prefix)] - '0');
-    if (!*steps || LLVMIsAPHINode(value) || LLVMIsACallInst(value) || LLVMIsAAllocaInst(value))
-        return ALL_DIMENSIONS;
-    --*steps;
-    unsigned found = 0;
-    for (int i = 0; i < LLVMGetNumOperands(value); i++)
-        found |= dimensions_of(uniformity, LLVMGetOperand(value, (unsigned)i), steps);
-    return found;
-}
-
 /* The dimensions that the kernel asks its ids for: in others, work-items do all the same. */
 static unsigned used_dimensions(const struct sp_wg_graph *graph,
                                 const struct sp_wg_uniformity *uniformity)
 {
-    unsigned used = 0, steps = 1;
+    unsigned used = 0;
     for (uint32_t b = 0; b < graph->num_blocks; b++)
         for (LLVMValueRef value = LLVMGetFirstInstruction(graph->blocks[b]); value;
              value = LLVMGetNextInstruction(value))
             if (sp_ir_is_intrinsic(value, "__sp_local_id_"))
-                used |= dimensions_of(uniformity, value, &steps);
+                used |= sp_wg_dimensions_of(uniformity, value);
     return used;
 }
 
@@ -195,13 +173,12 @@ static bool adds_up(const struct sp_wg_graph *graph, const struct sp_wg_uniformi
             return false;
         for (LLVMValueRef value = LLVMGetFirstInstruction(graph->blocks[b]); value;
              value = LLVMGetNextInstruction(value)) {
-            unsigned steps = ADDRESS_LIMIT;
             if (LLVMIsAPHINode(value) && b == loop->header)
                 sum |= sp_wg_is_divergent(uniformity, value);
             sum |= adds_in_local_memory(value);
             if (!LLVMIsALoadInst(value) || !sp_wg_is_divergent(uniformity, value))
                 continue;
-            unsigned has = dimensions_of(uniformity, LLVMGetOperand(value, 0), &steps);
+            unsigned has = sp_wg_dimensions_of(uniformity, LLVMGetOperand(value, 0));
             if ((has & used) != used)
                 return false;
         }

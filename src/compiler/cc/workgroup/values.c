@@ -170,6 +170,7 @@ static void make_variables(struct sp_wg_emitter *e, const uint64_t *known)
     e->arrays = sp_cc_allocate(n * sizeof(LLVMValueRef));
     e->next = LLVMBuildAlloca(e->entry, e->i32, "next");
     e->least = LLVMBuildAlloca(e->entry, e->i32, "least");
+    e->all = LLVMBuildAlloca(e->entry, LLVMInt1TypeInContext(e->context), "all");
     for (uint32_t v = 0; v < n; v++) {
         const struct sp_wg_variable *variable = &plan->variables[v];
         if (variable->kind != SP_WG_ARRAY)
