@@ -720,6 +720,8 @@ bool sp_bindings_pin(struct sp_coherence *coherence, struct sp_arena *arena)
 /* Whether it has room now, or never will. */
 static bool leaves_line(struct sp_coherence *coherence)
 {
+    /* What others have asked for meanwhile was not tried for it. */
+    coherence->asked_before = bindings.num_asked;
     coherence->pin_error = pin_ranges(coherence);
     return !has_hope(coherence, coherence->pin_error);
 }

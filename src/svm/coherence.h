@@ -84,10 +84,11 @@ struct sp_coherence {
     struct sp_line_place line;
     int pin_error;
     uint64_t shortages_before; /* when it first began: of any device's memory (bindings.c) */
-    uint64_t asked_before;     /* bindings that were asked for before it began (sp_binding.asked) */
-    atomic_bool binds_again;   /* one of those has failed that it waited for */
-    uint32_t agents;           /* bit a: it needs agent a's memory */
-    bool has_run;              /* its work has ended well, whatever became of what it wrote */
+    /* Bindings that were asked for before it began, or left the line (sp_binding.asked) */
+    uint64_t asked_before;
+    atomic_bool binds_again; /* one of those has failed that it waited for */
+    uint32_t agents;         /* bit a: it needs agent a's memory */
+    bool has_run;            /* its work has ended well, whatever became of what it wrote */
     uint32_t after; /* SP_BESIDE_: copies that the agent itself makes, and that the command has to
                        come after */
     /* The command's, set by the caller before it begins; for the host it may be NULL. Begin sets

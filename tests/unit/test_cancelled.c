@@ -405,6 +405,57 @@ static cl_event enqueue_other(cl_command_queue to, unsigned char **other)
     return enqueue_to(to, SP_ACCESS_READ_WRITE, 0, NULL);
 }
 
+/* Who begins again waits for room, and finds a binding that was asked for meanwhile, for nobody who
+ * would have had room made: that failure is not its error either. */
+static void what_others_asked_for_meanwhile_is_nobodys_error(void **state)
+{
+    (void)state;
+    enum { MUCH = 40 << 20 };
+    unsigned char *unused = region,
+                  *large = sp_arena_alloc(context->arena, MUCH, 0, 0, SP_PATH_PRIVATE),
+                  *larger = sp_arena_alloc(context->arena, MUCH, 0, 0, SP_PATH_PRIVATE);
+    unsigned char *small = sp_arena_alloc(context->arena, (size_t)3 << 20, 0, 0, SP_PATH_PRIVATE);
+    cl_event gate = NULL, event = NULL, other, in_the_way, waiting;
+    assert_true(large < small); /* so it is bound before */
+    sp_region_written(context->arena, small, BYTES);
+    region = small;
+    struct sp_command *command = new_command(queue, SP_ACCESS_READ_WRITE, 0);
+    sp_command_touch(command, large, BYTES, SP_ACCESS_READ);
+    assert_int_equal(sp_command_enqueue(command, 0, NULL, false, &event), CL_SUCCESS);
+    while (has(SP_WORK_BIND))
+        end(last(SP_WORK_BIND), 0);
+    end(last(SP_WORK_TRANSFER), 0);
+    region = large; /* is used last */
+    other = enqueue_to(other_queue, SP_ACCESS_READ, 0, NULL);
+    end(work_of(other), 0);
+    check_end(other, CL_COMPLETE);
+    region = larger;
+    in_the_way = enqueue_to(other_queue, SP_ACCESS_DISCARD, 0, NULL);
+    assert_true(is_submitted(event) && !is_submitted(in_the_way));
+    end(work_of(event), -ECANCELED); /* lets go of all, so that the other one begins */
+    end(last(SP_WORK_BIND), 0);
+    assert_true(!is_submitted(event) && is_submitted(in_the_way) && !has(SP_WORK_BIND));
+    region = small;
+    assert_int_equal(sp_user_event_create(context, &gate), CL_SUCCESS);
+    waiting = enqueue_to(other_queue, SP_ACCESS_READ, 1, &gate);
+    struct sp_work *bind = last(SP_WORK_BIND); /* a prefetch */
+    end(work_of(in_the_way), 0);
+    check_end(in_the_way, CL_COMPLETE);
+    assert_ptr_not_equal(last(SP_WORK_BIND), bind); /* of what is large */
+    end(last(SP_WORK_BIND), 0);
+    assert_ptr_equal(last(SP_WORK_BIND), bind);
+    end(bind, -ENOMEM);
+    play_strictly(event);
+    check_end(event, CL_COMPLETE);
+    assert_int_equal(sp_user_event_end(gate, CL_COMPLETE), CL_SUCCESS);
+    end(work_of(waiting), 0);
+    check_end(waiting, CL_COMPLETE);
+    sp_object_release(&gate->object);
+    sp_arena_free(context->arena, large);
+    sp_arena_free(context->arena, larger);
+    sp_arena_free(context->arena, unused);
+}
+
 /* Two bindings find no memory at the same time. Neither counts for the other as what is there: each
  * command in turn has what nobody uses leave room. */
 static void two_are_short_of_memory(void **state)
@@ -617,6 +668,7 @@ int main(void)
 #define WITH_REGION(test) cmocka_unit_test_setup_teardown(test, new_region, end_region)
     const struct CMUnitTest tests[] = {
         /* First: while nothing was short of memory. */
+        WITH_REGION(what_others_asked_for_meanwhile_is_nobodys_error),
         WITH_REGION(two_are_short_of_memory),
         WITH_REGION(what_fails_once_is_made_good),
         WITH_REGION(a_binding_that_fails_twice_is_an_error),
