@@ -298,12 +298,14 @@ static bool make_copies(struct work *work, bool known, struct sp_cc_text *log)
 /* Work-items that become vectors need scalars to be made of. Scalar code, and code for fewer than
  * any vector has lanes, works with the source's own vectors: a program that has one work-item in
  * each group has nothing else (the hashes of a password cracker: 2 to 3 times as fast). */
-static void keep_vectors(struct work *work)
+static void keep_as_written(struct work *work)
 {
     for (size_t i = 0; i < work->code->kernels.count; i++) {
         struct kernel *kernel = &work->kernels[i];
         if (kernel->special || kernel->is_maze || !work->optimise)
             sp_wg_keep_vectors(kernel->function);
+        if (kernel->is_maze && !kernel->info.has_barrier)
+            sp_wg_keep_values(kernel->function);
         if (kernel->special && kernel->size[0] &&
             kernel->size[0] * kernel->size[1] * kernel->size[2] < LEAST_LANES)
             sp_wg_keep_vectors(kernel->special);
@@ -476,7 +478,7 @@ static enum sp_cc_status generate(struct work *work, struct sp_kernel_code *resu
     set_target(work);
     if (work->optimise && (!make_special(work, log) || !shape_loops(work, log)))
         return SP_CC_INTERNAL;
-    keep_vectors(work);
+    keep_as_written(work);
     if (sp_cc_passes_failed(sp_wg_prepare(work->module, work->machine), log))
         return SP_CC_INTERNAL;
     sp_ir_dump(work->module, "prepared");

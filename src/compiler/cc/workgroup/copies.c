@@ -150,6 +150,8 @@ void sp_wg_copy_instruction(struct sp_wg_emitter *e, LLVMValueRef value)
     if (LLVMIsAAllocaInst(value) || sp_ir_calls(value, SP_BARRIER_NAME))
         return;
     LLVMValueRef copy = value_in_strip(e, value);
+    if (LLVMIsAPHINode(value)) /* of a function that keeps its values; emit.c fills it in */
+        copy = LLVMBuildPhi(e->at, LLVMTypeOf(value), "");
     if (!copy && LLVMIsACallInst(value))
         copy = replace_call(e, value);
     if (LLVMIsAGetElementPtrInst(value) && unit_of(e, value))

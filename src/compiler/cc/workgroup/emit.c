@@ -15,6 +15,7 @@
 #include "compiler/cc/workgroup/lanes.h"
 #include "compiler/cc/workgroup/masked.h"
 #include "compiler/cc/workgroup/metadata.h"
+#include "compiler/cc/workgroup/prepare.h"
 #include "compiler/cpu_abi.h"
 
 #include <llvm-c/Target.h>
@@ -231,15 +232,53 @@ static void go_on(struct sp_wg_emitter *e)
         LLVMAddCase(choice, LLVMConstInt(e->i32, number_of(e->plan, t), false), e->starts[t]);
 }
 
+/* What a PHI gets from the way numbered `index`; `end` is where the copy of that block ends. A
+ * block that leads here twice must give the same both times. */
+static LLVMValueRef value_on_way(struct sp_wg_emitter *e, LLVMValueRef phi, LLVMValueRef copy,
+                                 unsigned index, LLVMBasicBlockRef end)
+{
+    for (unsigned i = 0; i < LLVMCountIncoming(copy); i++)
+        if (LLVMGetIncomingBlock(copy, i) == end)
+            return LLVMGetIncomingValue(copy, i);
+    LLVMPositionBuilderBefore(e->at, LLVMGetBasicBlockTerminator(end));
+    return sp_wg_operand(e, LLVMGetIncomingValue(phi, index));
+}
+
+/* Fills in the PHIs of a function that keeps its values, all of which have copies by now. `ends`:
+ * by block, where its copy ends. */
+static void fill_phis(struct sp_wg_emitter *e, const LLVMBasicBlockRef *ends)
+{
+    const struct sp_wg_graph *graph = &e->plan->analysis.graph;
+    for (uint32_t b = 0; b < graph->num_blocks; b++)
+        for (LLVMValueRef phi = LLVMGetFirstInstruction(graph->blocks[b]);
+             phi && LLVMIsAPHINode(phi); phi = LLVMGetNextInstruction(phi)) {
+            LLVMValueRef copy = sp_map_get(&e->values, phi);
+            for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+                uint32_t from = sp_wg_block_number(graph, LLVMGetIncomingBlock(phi, i));
+                if (from == SP_WG_NONE) /* nothing leads there */
+                    continue;
+                LLVMBasicBlockRef end = ends[from];
+                LLVMValueRef value = value_on_way(e, phi, copy, i, end);
+                LLVMAddIncoming(copy, &value, &end, 1);
+            }
+        }
+}
+
 /* The body of the loop over x. */
 static void emit_body(struct sp_wg_emitter *e)
 {
     const struct sp_wg_graph *graph = &e->plan->analysis.graph;
+    LLVMBasicBlockRef *ends = sp_cc_allocate(graph->num_blocks * sizeof(LLVMBasicBlockRef));
     for (uint32_t i = 0; i < e->region->num_blocks; i++)
         sp_map_set(&e->values, graph->blocks[e->region->blocks[i]], new_block(e, ""));
     begin_item(e, e->before, sp_map_get(&e->values, graph->blocks[e->region->leader]));
-    for (uint32_t i = 0; i < e->region->num_blocks; i++)
+    for (uint32_t i = 0; i < e->region->num_blocks; i++) {
         copy_block(e, e->region->blocks[i]);
+        ends[e->region->blocks[i]] = LLVMGetInsertBlock(e->at);
+    }
+    if (sp_wg_keeps_values(graph->function))
+        fill_phis(e, ends);
+    free(ends);
     end_item(e);
 }
 

@@ -449,38 +449,64 @@ static void pass_over(LLVMValueRef function, bool yes)
     }
 }
 
-static const char keeps_vectors[] = "sp-keeps-vectors";
+static const char keeps_vectors[] = "sp-keeps-vectors", keeps_values[] = "sp-keeps-values";
 
-void sp_wg_keep_vectors(LLVMValueRef function)
+static void mark(LLVMValueRef function, const char *name)
 {
     LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
     LLVMAddAttributeAtIndex(
         function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-        LLVMCreateStringAttribute(context, keeps_vectors, (unsigned)strlen(keeps_vectors), "", 0));
+        LLVMCreateStringAttribute(context, name, (unsigned)strlen(name), "", 0));
+}
+
+static bool has_mark(LLVMValueRef function, const char *name)
+{
+    return LLVMGetStringAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                         name, (unsigned)strlen(name));
+}
+
+void sp_wg_keep_vectors(LLVMValueRef function)
+{
+    mark(function, keeps_vectors);
 }
 
 static bool has_kept_vectors(LLVMValueRef function)
 {
-    return LLVMGetStringAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                                         keeps_vectors, (unsigned)strlen(keeps_vectors));
+    return has_mark(function, keeps_vectors);
+}
+
+void sp_wg_keep_values(LLVMValueRef function)
+{
+    mark(function, keeps_values);
+}
+
+bool sp_wg_keeps_values(LLVMValueRef function)
+{
+    return has_mark(function, keeps_values);
+}
+
+/* Runs passes on all functions but those of which `is_kept` holds. */
+static char *run_on_others(LLVMModuleRef module, const char *passes,
+                           bool (*is_kept)(LLVMValueRef function), LLVMTargetMachineRef machine)
+{
+    LLVMValueRef f;
+    for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        if (is_kept(f))
+            pass_over(f, true);
+    char *error = sp_ir_run_passes(module, passes, machine);
+    for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        if (is_kept(f))
+            pass_over(f, false);
+    return error;
 }
 
 /* Makes scalars of all vectors but the kept ones. */
 static char *make_scalars(LLVMModuleRef module, LLVMTargetMachineRef machine)
 {
-    LLVMValueRef f;
-    for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
-        if (sp_ir_is_definition(f)) {
-            if (has_kept_vectors(f))
-                pass_over(f, true);
-            else
-                split_accesses(module, f);
-        }
-    char *error = sp_ir_run_passes(module, TO_SCALARS, machine);
-    for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
-        if (has_kept_vectors(f))
-            pass_over(f, false);
-    return error;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        if (sp_ir_is_definition(f) && !has_kept_vectors(f))
+            split_accesses(module, f);
+    return run_on_others(module, TO_SCALARS, has_kept_vectors, machine);
 }
 
 char *sp_wg_prepare(LLVMModuleRef module, LLVMTargetMachineRef machine)
@@ -497,16 +523,16 @@ char *sp_wg_prepare(LLVMModuleRef module, LLVMTargetMachineRef machine)
     if (error)
         return error;
     for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
-        if (sp_ir_is_definition(f)) {
+        if (sp_ir_is_definition(f) && !sp_wg_keeps_values(f)) {
             part_at_barriers(module, f);
             repeat_expressions(f);
             sp_wg_share_variables(f);
         }
-    error = sp_ir_run_passes(module, TO_VARIABLES, machine);
+    error = run_on_others(module, TO_VARIABLES, sp_wg_keeps_values, machine);
     if (error)
         return error;
     for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
         if (sp_ir_is_definition(f))
             split_at_barriers(module, f);
-    return sp_ir_run_passes(module, TO_VARIABLES, machine);
+    return run_on_others(module, TO_VARIABLES, sp_wg_keeps_values, machine);
 }

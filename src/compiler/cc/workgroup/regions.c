@@ -5,6 +5,7 @@
 
 #include "compiler/cc/text.h"
 #include "compiler/cc/workgroup/interleave.h"
+#include "compiler/cc/workgroup/prepare.h"
 
 #include <llvm-c/Target.h>
 #include <stdlib.h>
@@ -48,6 +49,13 @@ static void find_blocks(const struct sp_wg_plan *plan, struct sp_wg_region *regi
                 region->blocks[region->num_blocks++] = to[s];
             }
         }
+    }
+    /* A value is then copied before it is used, but for PHIs: the numbers are a reverse postorder.
+     */
+    uint32_t count = 0;
+    if (sp_wg_keeps_values(graph->function)) {
+        SP_BITS_EACH(b, &seen)
+        region->blocks[count++] = b;
     }
     sp_bits_finish(&seen);
 }
