@@ -436,7 +436,7 @@ static void spare_time(LLVMModuleRef module, bool has_maze)
     tell_llvm("-dag-maps-huge-region=" SCHEDULED_ACCESSES, &accesses_said);
     if (count > LARGE_CODE)
         tell_llvm("-enable-epilogue-vectorization=false", &rests_said);
-    if (largest > LARGE_BLOCK)
+    if (largest > LARGE_BLOCK || has_maze) /* of 48000 blocks: 21 s in LLVM's passes, 10 without */
         tell_llvm("-vectorize-slp=false", &neighbours_said);
     if (has_maze) /* bits moved from one sort of register to another: half of all machine code's
                      time */
