@@ -52,6 +52,11 @@
 /* Loops around one another, of which the innermost keeps a sum in memory. */
 #define SUM_DEPTH "8"
 
+/* Whether LLVM bets on 1 where it does not know how far apart accesses lie, as the columns of a
+ * matrix of n columns, and makes poor code for what is then usual (products of matrices: half as
+ * fast with sums in registers, which were kept there for n = 1 alone). */
+#define STRIDES_OF_ONE "false"
+
 #define LEAST_LANES 4u /* of any vector: 128 bits of 32-bit numbers */
 
 #define MAX_WORK_GROUP_SIZE 1024u /* SP_MAX_WORK_GROUP_SIZE (docs/compiler-contract.md) */
@@ -62,6 +67,7 @@ struct kernel {
     LLVMValueRef special; /* its copy for vector code (special.h), or NULL */
     bool has_vectors;     /* the source's; scalar code keeps them */
     bool writes_rows;     /* sp_wg_writes_rows: scalar code only */
+    bool moves_vectors;   /* sp_wg_moves_whole_vectors: scalar code only, with these vectors */
     bool is_maze;         /* of more than MANY_BLOCKS blocks: scalar code only */
     uint64_t size[3];     /* that size; 0 0 0 for any */
     struct sp_kernel_info info;
@@ -106,6 +112,8 @@ static enum sp_cc_status find_kernels(struct work *work, struct sp_cc_text *log)
         sp_cc_describe(work->module, function, &work->kernels[i].info);
         sp_cc_layout_locals(work->module, function, &work->kernels[i].locals);
         work->kernels[i].has_vectors = sp_wg_uses_vectors(function);
+        work->kernels[i].moves_vectors =
+            sp_wg_moves_whole_vectors(function, sp_cc_target_vector_bits());
         work->kernels[i].is_maze = LLVMCountBasicBlocks(function) > MANY_BLOCKS;
     }
     sp_cc_layout_globals(work->module, &work->globals);
@@ -234,7 +242,7 @@ static void form_work_group(struct work *work, const struct kernel *kernel, LLVM
     result->preferred_multiple = forming.env.vector_bits / 32;
     const uint64_t *known = kernel->size[0] ? kernel->size : NULL;
     LLVMValueRef whole = kernel->special ? kernel->special : kernel->function;
-    if (work->optimise && !kernel->is_maze && !kernel->writes_rows &&
+    if (work->optimise && !kernel->is_maze && !kernel->writes_rows && !kernel->moves_vectors &&
         !sp_wg_vectors_lose(kernel->has_vectors ? whole : kernel->function)) {
         LLVMValueRef any = hidden(emit_form(&forming, SP_WG_SCALAR, "any", NULL));
         LLVMValueRef full = sp_wg_agreement_pays(whole)
@@ -264,7 +272,7 @@ static void delete_kernels(struct work *work)
  * own, which become scalars there. */
 static bool gets_copy(const struct work *work, const struct kernel *kernel, bool known)
 {
-    if (!work->optimise || kernel->is_maze)
+    if (!work->optimise || kernel->is_maze || kernel->moves_vectors)
         return false;
     return known ? kernel->size[0]
                  : !kernel->size[0] && (kernel->info.loops_over_private || kernel->has_vectors);
@@ -302,7 +310,7 @@ static void keep_as_written(struct work *work)
 {
     for (size_t i = 0; i < work->code->kernels.count; i++) {
         struct kernel *kernel = &work->kernels[i];
-        if (kernel->special || kernel->is_maze || !work->optimise)
+        if (kernel->special || kernel->is_maze || kernel->moves_vectors || !work->optimise)
             sp_wg_keep_vectors(kernel->function);
         if (kernel->is_maze && !kernel->info.has_barrier)
             sp_wg_keep_values(kernel->function);
@@ -387,6 +395,8 @@ static char *keep_sums(const struct work *work)
  * rotated, then those that go away. */
 static bool shape_loops(struct work *work, struct sp_cc_text *log)
 {
+    static bool stride_said;
+    tell_llvm("-enable-mem-access-versioning=" STRIDES_OF_ONE, &stride_said);
     char *error = sp_ir_run_passes(work->module, SP_WG_CLOSED_LOOPS, work->machine);
     for (size_t i = 0; i < work->code->kernels.count && !error; i++) {
         const struct kernel *kernel = &work->kernels[i];

@@ -1,5 +1,6 @@
-/* Loops that keep sums in memory (sums.h), and loops along rows (row_turns.h): text of IR in, what
- * is left of the stores, who is asked, and how many turns are one. */
+/* Loops that keep sums in memory (sums.h), loops along rows (row_turns.h), and kernels of whole
+ * vectors (prepare.h): text of IR in, what is left of the stores, who is asked, how many turns are
+ * one, and which kernels are of that kind. */
 #include "compiler/cc/workgroup/prepare.h"
 #include "compiler/cc/workgroup/row_turns.h"
 #include "compiler/cc/workgroup/sums.h"
@@ -230,6 +231,47 @@ static void test_who_writes_rows(void **state)
     assert_false(writes_rows(ROW_SUM(AT_ONCE, ALONG_A_ROW, "")));
 }
 
+static bool moves_whole_vectors(const char *body, uint32_t vector_bits)
+{
+    struct parsed parsed;
+    struct sp_cc_text text = {0};
+    sp_cc_text_format(&text,
+                      "define void @k(ptr addrspace(1) %%p, ptr addrspace(1) %%q) {\n"
+                      "  %%l = call i64 @__sp_local_id_0()\n"
+                      "  %%from = getelementptr <8 x float>, ptr addrspace(1) %%p, i64 %%l\n"
+                      "  %%to = getelementptr <8 x float>, ptr addrspace(1) %%q, i64 %%l\n"
+                      "%s  ret void\n}\n",
+                      body);
+    parse_ir(&parsed, declarations, text.bytes);
+    bool moves = sp_wg_moves_whole_vectors(parsed.function, vector_bits);
+    discard_ir(&parsed);
+    sp_cc_text_finish(&text);
+    return moves;
+}
+
+/* Vectors of half a register at least, and little else; narrow ones are worth more side by side,
+ * as are numbers one by one, and operations that follow one another. */
+static void test_who_moves_whole_vectors(void **state)
+{
+#define MOVE                                                                                       \
+    "  %x = load <8 x float>, ptr addrspace(1) %from\n"                                            \
+    "  store <8 x float> %x, ptr addrspace(1) %to\n"
+    (void)state;
+    assert_true(moves_whole_vectors(MOVE, 256));
+    assert_true(moves_whole_vectors(MOVE, 512));
+    assert_false(moves_whole_vectors(MOVE, 1024));
+    assert_false(moves_whole_vectors(MOVE "  store float 0.0, ptr addrspace(1) %q\n", 512));
+    assert_false(moves_whole_vectors("  %x = load <8 x float>, ptr addrspace(1) %from\n"
+                                     "  %a = fmul <8 x float> %x, %x\n"
+                                     "  %b = fmul <8 x float> %a, %x\n"
+                                     "  %c = fmul <8 x float> %b, %x\n"
+                                     "  %d = fmul <8 x float> %c, %x\n"
+                                     "  %e = fmul <8 x float> %d, %x\n"
+                                     "  store <8 x float> %e, ptr addrspace(1) %to\n",
+                                     512));
+    assert_false(moves_whole_vectors("", 512));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +283,7 @@ int main(void)
         cmocka_unit_test(test_turns_along_a_row_are_one),
         cmocka_unit_test(test_other_turns_stay),
         cmocka_unit_test(test_who_writes_rows),
+        cmocka_unit_test(test_who_moves_whole_vectors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -433,6 +433,49 @@ bool sp_wg_uses_vectors(LLVMValueRef function)
     return false;
 }
 
+/* Operations on vectors for each access to one, above which work-items side by side hide how long
+ * an operation takes better than one after the other do. */
+#define OPERATIONS_PER_MOVE 2u
+
+/* Of the accesses all but one in so many are whole vectors. */
+#define MOVES_PER_OTHER 4u
+
+static bool is_harmless_call(LLVMValueRef call)
+{
+    static const char *const known[] = {"__sp_local_",   "__sp_g",     "__sp_enqueued_",
+                                        "__sp_num_",     "llvm.fma",   "llvm.fmuladd",
+                                        "llvm.lifetime", "llvm.assume"};
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (sp_ir_is_intrinsic(call, known[i]))
+            return true;
+    return false;
+}
+
+bool sp_wg_moves_whole_vectors(LLVMValueRef function, uint32_t vector_bits)
+{
+    LLVMTargetDataRef sizes = LLVMGetModuleDataLayout(LLVMGetGlobalParent(function));
+    unsigned moves = 0, others = 0, operations = 0;
+    LLVMBasicBlockRef block;
+    for (block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+        for (LLVMValueRef value = LLVMGetFirstInstruction(block); value;
+             value = LLVMGetNextInstruction(value)) {
+            bool load = LLVMIsALoadInst(value), store = LLVMIsAStoreInst(value);
+            LLVMTypeRef type = LLVMTypeOf(store ? LLVMGetOperand(value, 0) : value);
+            bool vector = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
+            if (LLVMIsAAllocaInst(value) || LLVMIsAAtomicRMWInst(value) ||
+                LLVMIsAAtomicCmpXchgInst(value) || LLVMIsAFenceInst(value) ||
+                (LLVMIsACallInst(value) && !is_harmless_call(value)))
+                return false;
+            if (!load && !store)
+                operations += vector && (LLVMIsABinaryOperator(value) || LLVMIsACallInst(value));
+            else if (vector && 2 * LLVMSizeOfTypeInBits(sizes, type) >= vector_bits)
+                moves++;
+            else
+                others++;
+        }
+    return moves && others * MOVES_PER_OTHER <= moves && operations <= OPERATIONS_PER_MOVE * moves;
+}
+
 /* LLVM's passes go around functions with these two, which need each other. */
 static const char *const passed_over[] = {"optnone", "noinline"};
 

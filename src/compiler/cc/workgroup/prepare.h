@@ -12,6 +12,10 @@
 /* True where the function computes, loads or stores vectors. */
 bool sp_wg_uses_vectors(LLVMValueRef function);
 
+/* True where it does little but load and store vectors of the source that fill at least half of
+ * one of `vector_bits`: nothing is gained by vectors of work-items, which have to be turned. */
+bool sp_wg_moves_whole_vectors(LLVMValueRef function, uint32_t vector_bits);
+
 /* Says that sp_wg_prepare is to leave the function's vectors whole. */
 void sp_wg_keep_vectors(LLVMValueRef function);
 
