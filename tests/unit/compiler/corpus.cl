@@ -1504,3 +1504,14 @@ KERNEL(maze)
     TURNINGS TURNINGS
     vstore4(as_int4(v ^ (uint4)(x, y, x, y)), GID, out);
 }
+
+/* Divided where not all come, in groups so small that vectors of the source stay whole. */
+KERNEL(vectors_divided)
+{
+    int2 v = {in[GID], (int)n};
+    for (int i = LID; i < 9; i += 4)
+        if (in[(GID + i) & 31] & 1)
+            v = v / ((v.yx & 15) + 1) + in[i];
+    out[GID * 4] = v.x;
+    out[GID * 4 + 1] = v.y;
+}

@@ -47,6 +47,9 @@ void sp_wg_vary_divisors(LLVMBasicBlockRef block, const struct sp_map *copies,
             sp_map_get(elsewhere, value))
             continue;
         LLVMValueRef divisor = LLVMGetOperand(division, 1);
+        /* The source's own vectors are never made into wider ones. */
+        if (LLVMGetTypeKind(LLVMTypeOf(divisor)) == LLVMVectorTypeKind)
+            continue;
         LLVMPositionBuilderBefore(builder, division);
         LLVMValueRef varying = LLVMBuildAnd(builder, lane, zero, "");
         varying = LLVMBuildIntCast2(builder, varying, LLVMTypeOf(divisor), false, "");
