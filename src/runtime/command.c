@@ -426,7 +426,7 @@ static void start_work(struct sp_ending *ending, struct sp_command *command)
     /* The second try makes room where there was none, and says so itself where there is no hope. */
     bool is_worth_again = error == -ECANCELED || error == -ENOSPC;
     if (is_worth_again && !command->is_again) {
-        sp_retry_unsubmitted(ending, command, -ECANCELED);
+        sp_retry_unsubmitted(ending, command);
         return;
     }
     if (error) {
@@ -452,7 +452,7 @@ static void start_work(struct sp_ending *ending, struct sp_command *command)
      * this is seen. */
     if (command->values &&
         atomic_load_explicit(&command->values->life, memory_order_acquire) != command->work.life) {
-        sp_retry_unsubmitted(ending, command, -ECANCELED); /* once; then this is its error */
+        sp_retry_unsubmitted(ending, command); /* once; then this is its error */
         return;
     }
     command->work.failures_seen = sp_coherence_failures_seen(&command->coherence);

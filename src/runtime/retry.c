@@ -30,9 +30,9 @@ void sp_retry_leave(struct sp_ending *ending, struct sp_command *command)
         sp_depend_again(ending, command, SP_COMMAND_RUN);
 }
 
-void sp_retry_unsubmitted(struct sp_ending *ending, struct sp_command *command, int error)
+void sp_retry_unsubmitted(struct sp_ending *ending, struct sp_command *command)
 {
-    sp_retry_undo(command, error);
+    sp_retry_undo(command, -ECANCELED);
     sp_depend_again(ending, command, SP_COMMAND_RUN);
 }
 

@@ -8,9 +8,10 @@
  * is as before its begin and holds nothing. Its device does not have its work. No lock is held. */
 void sp_retry_undo(struct sp_command *command, int error);
 
-/* It was found before its work was handed over that its device would cancel it: undone, and taken
- * up at SP_COMMAND_RUN when all that it comes after has ended. No lock is held. */
-void sp_retry_unsubmitted(struct sp_ending *ending, struct sp_command *command, int error);
+/* It was found before its work was handed over that its device would cancel it, or had no memory
+ * for what it needs: undone, and taken up at SP_COMMAND_RUN when all that it comes after has ended.
+ * No lock is held. */
+void sp_retry_unsubmitted(struct sp_ending *ending, struct sp_command *command);
 
 /* Its device has told that it did not do the work (-ECANCELED, or an error of a command that
  * follows others): as sp_retry_unsubmitted, once the thread that submits has done with it

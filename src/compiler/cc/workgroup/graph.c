@@ -359,6 +359,15 @@ void sp_wg_influence(const struct sp_wg_graph *graph, uint32_t block, struct sp_
     free(stack);
 }
 
+bool sp_wg_has_switch(LLVMValueRef function)
+{
+    LLVMBasicBlockRef block;
+    for (block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+        if (LLVMIsASwitchInst(LLVMGetBasicBlockTerminator(block)))
+            return true;
+    return false;
+}
+
 void sp_wg_graph_init(struct sp_wg_graph *graph, LLVMValueRef function)
 {
     *graph = (struct sp_wg_graph){.function = function};

@@ -36,6 +36,9 @@ struct sp_wg_graph {
     bool irreducible; /* a cycle with two entries: then `order` promises nothing */
 };
 
+/* Graphs are of functions whose switches were lowered: who looks at one before that asks first. */
+bool sp_wg_has_switch(LLVMValueRef function);
+
 void sp_wg_graph_init(struct sp_wg_graph *graph, LLVMValueRef function);
 void sp_wg_graph_finish(struct sp_wg_graph *graph);
 

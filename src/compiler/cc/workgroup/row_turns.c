@@ -16,6 +16,7 @@
 #include "compiler/cc/text.h"
 #include "compiler/cc/workgroup/affine.h"
 #include "compiler/cc/workgroup/analyse.h"
+#include "compiler/cc/workgroup/loop_marks.h"
 #include "compiler/cc/workgroup/metadata.h"
 #include "compiler/cc/workgroup/special.h"
 
@@ -237,15 +238,6 @@ static bool is_shared(const struct site *site, uint32_t number, uint32_t *latch)
     return *latch != SP_WG_NONE;
 }
 
-static bool has_switch(LLVMValueRef function)
-{
-    LLVMBasicBlockRef block;
-    for (block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
-        if (LLVMIsASwitchInst(LLVMGetBasicBlockTerminator(block)))
-            return true;
-    return false;
-}
-
 /* Whether the kernel has such loops; with `mark`, they are marked for the unroller, and all others
  * against it. */
 static bool find_rows(LLVMModuleRef module, LLVMValueRef kernel, uint32_t vector_bits, bool mark)
@@ -255,7 +247,7 @@ static bool find_rows(LLVMModuleRef module, LLVMValueRef kernel, uint32_t vector
     LLVMContextRef context = LLVMGetModuleContext(module);
     unsigned kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9);
     bool any = false;
-    if (has_switch(kernel))
+    if (sp_wg_has_switch(kernel))
         return false;
     sp_wg_graph_init(&graph, kernel);
     sp_wg_uniformity_init(&uniformity, &graph, NULL, sp_wg_agreement_pays(kernel));
@@ -270,25 +262,12 @@ static bool find_rows(LLVMModuleRef module, LLVMValueRef kernel, uint32_t vector
             if (mark)
                 sp_wg_mark_partly_unrolled_loop(context, end, vector_bits / 8 / bytes);
         }
-        SP_BITS_EACH(b, &graph.loops[l].blocks)
-        if (mark && sp_wg_leads_to(&graph, b, graph.loops[l].header)) {
-            end = LLVMGetBasicBlockTerminator(graph.blocks[b]);
-            if (!LLVMGetMetadata(end, kind))
-                sp_wg_mark_rolled_loop(context, end);
-        }
+        if (mark)
+            sp_wg_mark_own_loop(&graph, &graph.loops[l], sp_wg_mark_rolled_loop);
     }
     sp_wg_uniformity_finish(&uniformity, &graph);
     sp_wg_graph_finish(&graph);
     return any;
-}
-
-static void remove_marks(LLVMValueRef function)
-{
-    LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
-    unsigned kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9);
-    LLVMBasicBlockRef block;
-    for (block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
-        LLVMSetMetadata(LLVMGetBasicBlockTerminator(block), kind, NULL);
 }
 
 bool sp_wg_writes_rows(LLVMValueRef kernel)
@@ -297,7 +276,7 @@ bool sp_wg_writes_rows(LLVMValueRef kernel)
     struct sp_wg_uniformity uniformity;
     LLVMTargetDataRef sizes = LLVMGetModuleDataLayout(LLVMGetGlobalParent(kernel));
     bool writes = false, barrier = false;
-    if (has_switch(kernel))
+    if (sp_wg_has_switch(kernel))
         return false;
     sp_wg_graph_init(&graph, kernel);
     sp_wg_uniformity_init(&uniformity, &graph, NULL, sp_wg_agreement_pays(kernel));
@@ -332,7 +311,7 @@ char *sp_wg_widen_row_turns(LLVMModuleRef module, const LLVMValueRef *kernels, s
         if (!error)
             error = sp_ir_run_passes(module, TO_TURNS, machine);
         for (size_t i = 0; i < num_found; i++)
-            remove_marks(found[i]);
+            sp_wg_unmark_own_loops(found[i]);
         sp_wg_leave_others(module, found, num_found, false);
     }
     free(found);

@@ -22,6 +22,7 @@
 
 #include "compiler/cc/workgroup/analyse.h"
 #include "compiler/cc/workgroup/graph.h"
+#include "compiler/cc/workgroup/loop_marks.h"
 #include "compiler/cc/workgroup/metadata.h"
 #include "compiler/cc/workgroup/special.h"
 #include "compiler/cc/workgroup/uniformity.h"
@@ -145,40 +146,18 @@ static bool has_sum(const struct sp_wg_graph *graph, uint32_t number)
     return sum && other;
 }
 
-/* Marks the branches back of the loops that are not to be copied. */
-static void mark_others(const struct sp_wg_graph *graph, uint32_t number, bool mark)
-{
-    const struct sp_wg_loop *loop = &graph->loops[number];
-    LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(graph->function));
-    unsigned kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9);
-    SP_BITS_EACH(b, &loop->blocks)
-    if (sp_wg_leads_to(graph, b, loop->header)) {
-        LLVMValueRef latch = LLVMGetBasicBlockTerminator(graph->blocks[b]);
-        if (mark && !LLVMGetMetadata(latch, kind))
-            sp_wg_mark_unversioned_loop(context, latch);
-    }
-}
-
-static bool has_switch(LLVMValueRef function)
-{
-    LLVMBasicBlockRef block;
-    for (block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
-        if (LLVMIsASwitchInst(LLVMGetBasicBlockTerminator(block)))
-            return true;
-    return false;
-}
-
 static bool find_sums(LLVMValueRef kernel)
 {
     struct sp_wg_graph graph;
     bool any = false;
-    if (has_switch(kernel))
+    if (sp_wg_has_switch(kernel))
         return false;
     sp_wg_graph_init(&graph, kernel);
     for (uint32_t l = 0; l < graph.num_loops && !graph.irreducible; l++)
         any |= has_sum(&graph, l);
     for (uint32_t l = 0; l < graph.num_loops && any; l++)
-        mark_others(&graph, l, !has_sum(&graph, l));
+        if (!has_sum(&graph, l))
+            sp_wg_mark_own_loop(&graph, &graph.loops[l], sp_wg_mark_unversioned_loop);
     sp_wg_graph_finish(&graph);
     return any;
 }

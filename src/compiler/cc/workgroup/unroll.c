@@ -18,6 +18,7 @@
 #include "compiler/cc/workgroup/analyse.h"
 #include "compiler/cc/workgroup/atomics.h"
 #include "compiler/cc/workgroup/graph.h"
+#include "compiler/cc/workgroup/loop_marks.h"
 #include "compiler/cc/workgroup/metadata.h"
 #include "compiler/cc/workgroup/special.h"
 #include "compiler/cc/workgroup/uniformity.h"
@@ -201,41 +202,11 @@ static bool pays(const struct sp_wg_graph *graph, const struct sp_wg_uniformity 
     return turns && turns <= MAX_ADDED_UP / size && adds_up(graph, uniformity, loop);
 }
 
-/* Marks the branches back to the header, for the unroller or against it; loops that the source has
- * said something of, or that are marked, are left alone. */
-static bool mark(const struct sp_wg_graph *graph, const struct sp_wg_loop *loop,
-                 void (*how)(LLVMContextRef context, LLVMValueRef latch))
-{
-    LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(graph->function));
-    unsigned kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9);
-    bool marked = false;
-    for (uint32_t b = 0; b < graph->num_blocks; b++) {
-        if (!sp_bits_has(&loop->blocks, b) || !sp_wg_leads_to(graph, b, loop->header))
-            continue;
-        LLVMValueRef latch = LLVMGetBasicBlockTerminator(graph->blocks[b]);
-        if (LLVMGetMetadata(latch, kind))
-            continue;
-        how(context, latch);
-        marked = true;
-    }
-    return marked;
-}
-
-/* Graphs are of functions whose switches were lowered, which they are only later. */
-static bool has_switch(LLVMValueRef function)
-{
-    LLVMBasicBlockRef block;
-    for (block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
-        if (LLVMIsASwitchInst(LLVMGetBasicBlockTerminator(block)))
-            return true;
-    return false;
-}
-
 static bool mark_loops(LLVMValueRef function)
 {
     struct sp_wg_graph graph;
     bool any = false;
-    if (has_switch(function))
+    if (sp_wg_has_switch(function))
         return false;
     sp_wg_graph_init(&graph, function);
     if (graph.num_loops && !graph.irreducible) {
@@ -243,7 +214,7 @@ static bool mark_loops(LLVMValueRef function)
         sp_wg_uniformity_init(&uniformity, &graph, NULL, sp_wg_agreement_pays(function));
         for (uint32_t i = 0; i < graph.num_loops; i++)
             if (pays(&graph, &uniformity, i))
-                any |= mark(&graph, &graph.loops[i], sp_wg_mark_unrolled_loop);
+                any |= sp_wg_mark_own_loop(&graph, &graph.loops[i], sp_wg_mark_unrolled_loop);
         sp_wg_uniformity_finish(&uniformity, &graph);
     }
     sp_wg_graph_finish(&graph);
@@ -254,21 +225,12 @@ static bool mark_loops(LLVMValueRef function)
 static void mark_others(LLVMValueRef function)
 {
     struct sp_wg_graph graph;
-    if (has_switch(function))
+    if (sp_wg_has_switch(function))
         return;
     sp_wg_graph_init(&graph, function);
     for (uint32_t i = 0; i < graph.num_loops; i++)
-        mark(&graph, &graph.loops[i], sp_wg_mark_rolled_loop);
+        sp_wg_mark_own_loop(&graph, &graph.loops[i], sp_wg_mark_rolled_loop);
     sp_wg_graph_finish(&graph);
-}
-
-static void remove_marks(LLVMValueRef function)
-{
-    LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
-    unsigned kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9);
-    LLVMBasicBlockRef block;
-    for (block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
-        LLVMSetMetadata(LLVMGetBasicBlockTerminator(block), kind, NULL);
 }
 
 char *sp_wg_unroll(LLVMModuleRef module, const LLVMValueRef *kernels, size_t count,
@@ -286,6 +248,6 @@ char *sp_wg_unroll(LLVMModuleRef module, const LLVMValueRef *kernels, size_t cou
     char *error = sp_ir_run_passes(module, UNROLL, machine);
     for (f = LLVMGetFirstFunction(module); f && !error; f = LLVMGetNextFunction(f))
         if (sp_ir_is_definition(f))
-            remove_marks(f);
+            sp_wg_unmark_own_loops(f);
     return error;
 }
